@@ -28,6 +28,7 @@ protocol RecordVisitor {
 }
 
 extension RecordVisitor {
+    var storedTypes: Set<Name>? { nil }
     var isFull: Bool { false }
 }
 

@@ -192,15 +192,11 @@ extension EventStore {
         return try RowTrace(evolution.definition(named: projection, at: version), log, evolution.history, at: version)
     }
 
-    // MARK: Work of any process
-
     /// The replay, rollback or other migration that runs in this or another process, and the progress that it last reported; nil where
     /// there is none.
     package func migrationUnderWay() throws(EvstoreError) -> (holder: String, progress: ProgressEvent?)? {
         try converting(at: path) { try StoreLock.migration.work(at: path).map { ($0.holder, $0.progress) } }
     }
-
-    // MARK: The disk
 
     /// The entries of the store's directory by name, each with its bytes on the disk.
     package func parts() throws(EvstoreError) -> [(name: String, bytes: UInt64)] {
@@ -322,7 +318,6 @@ final class FilteredRecords: RecordVisitor {
         (self.converter, self.filter, self.limit, self.count) = (converter, filter, limit, count)
     }
 
-    var storedTypes: Set<Name>? { nil }
     var isFull: Bool { found >= limit || examined >= count }
 
     func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName? { stream }

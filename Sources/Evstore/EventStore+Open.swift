@@ -124,13 +124,12 @@ extension EventStore {
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .init(), logger: Logger? = nil,
         progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> EventStore {
-        func opened() async throws(EvstoreError) -> EventStore {
-            try await open(
-                path, schemas: schemas, version: version, policy: policy, steps: steps, projections: projections, options: options,
-                logger: logger, progress: progress)
-        }
         while true {
-            do { return try await opened() } catch EvstoreError.storeNotFound {}
+            do throws(EvstoreError) {
+                return try await open(
+                    path, schemas: schemas, version: version, policy: policy, steps: steps, projections: projections, options: options,
+                    logger: logger, progress: progress)
+            } catch .storeNotFound {}
             do throws(EvstoreError) {
                 // Order: the store is created, closed, then opened, so that the first start gets the same handle as every later one.
                 let made = try await create(

@@ -189,8 +189,6 @@ private final class ConversionTally: RecordVisitor {
         (self.converter, self.job, report, total) = (converter, job, ConversionReport(version: version), end.rawValue)
     }
 
-    var storedTypes: Set<Name>? { nil }
-
     func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName? {
         try converter.storedName(of: stream, reader)
     }

@@ -47,7 +47,10 @@ struct BackupCommand: Command {
         }
         // Standard output may be the backup itself.
         let isAside = target == "-"
-        try session.output.print(report.members, isAside: isAside) {
+        let object: Members = [
+            "position": report.position, "content": report.content, "bytes": report.bytes, "seconds": report.duration,
+        ]
+        try session.output.print(object, isAside: isAside) {
             let forgotten = report.pruned == 0 ? "" : ", \(counted(report.pruned, "older run")) forgotten"
             let done = isAside ? "written" : "written and read again"
             "backup     up to position \(grouped(report.position.rawValue)), \(size(bytes: report.bytes)) \(done)\(forgotten)"
@@ -78,10 +81,6 @@ extension BackupRun {
             ].compactMap(\.self).joined(separator: "   ")
         }
     }
-}
-
-extension BackupReport {
-    fileprivate var members: Members { ["position": position, "content": content, "bytes": bytes, "seconds": duration] }
 }
 
 struct RestoreCommand: Command {

@@ -74,6 +74,8 @@ struct ConsumeCommand: Command {
             }
             let start = ConsumerStart(named: from, in: try store.last().epoch)
             let handled = Monitor<UInt64>(0)
+            let options = ConsumerOptions(
+                retry: RetryPolicy(attemptsMax: attempts), onFailure: onFailure.rule, concurrency: concurrency, endsAtLogEnd: once)
             do {
                 // An interruption is a normal end: then it returns.
                 try await store.consume(
@@ -101,13 +103,6 @@ struct ConsumeCommand: Command {
                 if once, after.parked > 0 { throw Exit.quarantined }
             }
         }
-    }
-
-    private var options: ConsumerOptions {
-        var options = ConsumerOptions()
-        (options.concurrency, options.onFailure, options.retry.attemptsMax) = (concurrency, onFailure.rule, attempts)
-        options.endsAtLogEnd = once
-        return options
     }
 }
 

@@ -70,7 +70,7 @@ extension PlanReport: Report {
         "estimate     " + estimate
         rollback.lines(isPlanned: isRollback)
         if isRollback { "forward      evstore replay --to \(from)" }
-        for refusal in refused { "refused      \(refusal.words)" }
+        for refusal in refused { "refused      \(refusal.error.words)" }
         "nothing was changed"
     }
 
@@ -134,8 +134,6 @@ extension PlannedWay: PrintableObject {
 
 extension PlannedRefusal: PrintableObject {
     var members: Members { ["code": code, "exit": error.exit, "message": message, "fix": error.command] }
-
-    fileprivate var words: String { error.words }
 }
 
 extension PlannedRollback: PrintableObject {
@@ -151,7 +149,7 @@ extension PlannedRollback: PrintableObject {
     fileprivate func lines(isPlanned: Bool) -> [String] {
         if !isPlanned {
             let words = to.map { refused == nil ? "possible until finalize, to \($0)" : "to \($0), and not as it is" }
-            "rollback     " + [words ?? "not possible", refused?.words].compactMap(\.self).joined(separator: ": ")
+            "rollback     " + [words ?? "not possible", refused?.error.words].compactMap(\.self).joined(separator: ": ")
         }
         if let to {
             if isPlanned, !without.isEmpty {

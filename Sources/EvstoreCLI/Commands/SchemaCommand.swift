@@ -36,7 +36,10 @@ struct TypeChoice: ExpressibleByArgument, Sendable {
                 history.versions.last { $0.events[type] != nil }?.number ?? history.head
             }
         if history[version] != nil, history.shape(of: type, at: version) == nil {
-            throw AbsentType(type, at: version, fix: history.advice(onMissing: type, at: version).command)
+            throw AbsentType(
+                report: ErrorDetails(
+                    "unknownType", "there is no event type \(quoted(type)) at \(version)",
+                    fix: history.advice(onMissing: type, at: version).command, place: .init(type: type)))
         }
         return try (version, history.requireShape(of: type, at: version))
     }
@@ -46,10 +49,6 @@ struct TypeChoice: ExpressibleByArgument, Sendable {
 struct AbsentType: CommandError {
     let exit: Int32 = 3
     let report: ErrorDetails
-
-    init(_ type: String, at version: SchemaVersion, fix: String) {
-        report = ErrorDetails("unknownType", "there is no event type \(quoted(type)) at \(version)", fix: fix, place: .init(type: type))
-    }
 }
 
 extension Session {

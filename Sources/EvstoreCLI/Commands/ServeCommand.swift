@@ -63,7 +63,7 @@
             try await session.withStore(isFollowing: true) { store in
                 let metrics = ServingMetrics()
                 let serving = Serving(
-                    address: listen, backups: backup, page: page ? .init(allowsChanges: allowChanges, tokenFile: tokenFile) : nil)
+                    address: listen, backups: backup, page: page ? (allowsChanges: allowChanges, tokenFile: tokenFile) : nil)
                 var services: [any ServiceLifecycle.Service] = [try serving.service(of: store, metrics, session)]
                 if let backup, let every = backupEvery.flatMap(Self.duration) {
                     services.append(
@@ -98,7 +98,7 @@
 
         func run(in session: Session) async throws {
             try await session.withStore(.reading) { store in
-                let serving = Serving(address: listen, backups: backup, page: .init(allowsChanges: false, tokenFile: nil))
+                let serving = Serving(address: listen, backups: backup, page: (allowsChanges: false, tokenFile: nil))
                 try await serving.run([serving.service(of: store, ServingMetrics(), session)], session)
             }
         }
@@ -116,14 +116,9 @@
 
     /// The parts that `serve` and `inspect` share: an address and a page.
     struct Serving {
-        struct PageOptions {
-            var allowsChanges: Bool
-            var tokenFile: String?
-        }
-
         var address: String
         var backups: String?
-        var page: PageOptions?
+        var page: (allowsChanges: Bool, tokenFile: String?)?
 
         static func checkAddress(_ text: String) throws {
             if ListenAddress(text) == nil {

@@ -22,13 +22,11 @@ extension Page {
             from: from, backwards: !isForward, filter, limit: Self.eventsOnPage, examining: Self.eventsExamined)
         return """
             <h1>Events</h1>
-            \(filters(query, types: try types()))
+            \(filters(query, types: Set(try store.status().types.map(\.type)).sorted()))
             \(table(of: found.events, caption: "Events as they were stored", empty: "None of the \(grouped(found.examined)) events that were looked at is one of these."))
             \(try more(query, found, isForward: isForward))
             """
     }
-
-    private func types() throws -> [String] { Set(try store.status().types.map(\.type)).sorted() }
 
     private func filters(_ query: [String: String], types: [String]) -> Markup {
         let options = types.map { "<option value=\"\($0)\"></option>" as Markup }
