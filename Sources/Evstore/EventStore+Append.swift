@@ -244,12 +244,13 @@ extension EventStore {
     }
 }
 
-extension ResolvedAppend {
-    fileprivate struct NameAtVersion: Hashable {
-        var name: StreamName
-        var version: SchemaVersion
-    }
+/// The name of a stream at a version.
+struct NameAtVersion: Hashable {
+    var name: StreamName
+    var version: SchemaVersion
+}
 
+extension ResolvedAppend {
     fileprivate mutating func find(
         _ name: StreamName, at version: SchemaVersion, isMade: Bool, _ history: History, _ reader: borrowing LogReader
     ) throws -> StreamName {

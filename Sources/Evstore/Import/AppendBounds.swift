@@ -19,10 +19,7 @@ final class AppendBounds {
     private var merged: [TypeAtVersion: Set<Name>] = [:]
 
     /// Only events of one stream and birth version are merged.
-    private struct Key: Hashable {
-        var stream: StreamName
-        var born: SchemaVersion
-    }
+    private typealias Key = NameAtVersion
 
     private struct Member {
         var line: Int
@@ -135,11 +132,11 @@ final class AppendBounds {
     /// Views events at the newest version that this program has the steps to; nil where it has none.
     private func view(_ members: ArraySlice<Member>, _ key: Key) -> View? {
         var target = history.head
-        while target > key.born {
+        while target > key.version {
             var view = View()
             do {
                 try viewer.view(
-                    appended: members.map(\.event), born: key.born, at: target, failed: { index, _ in view.failed.append(index) },
+                    appended: members.map(\.event), born: key.version, at: target, failed: { index, _ in view.failed.append(index) },
                     met: { indices, isWhole in
                         guard let first = indices.first, let last = indices.last else { return }
                         view.merged.append((first, last, isWhole))
@@ -198,7 +195,7 @@ final class AppendBounds {
             let appended = AppendedEvent(
                 type: event.type, payload: event.payload, metadata: event.metadata ?? [], time: event.time ?? .now,
                 stream: event.stream.text)
-            return (Key(stream: event.stream, born: born), appended)
+            return (Key(name: event.stream, version: born), appended)
         } catch { return nil }
     }
 }

@@ -26,16 +26,11 @@ struct PersonStream {
 /// may have had any of its names there, and another stream may have had the same one, before it or after it. The archives tell: the line
 /// of a stream's first event has the stream's name in the log.
 struct PersonStreams {
-    private struct Begun: Hashable {
-        var name: StreamName
-        var born: SchemaVersion
-    }
-
     private let history: History
     private let version: SchemaVersion
     private let context: MigrationContext
     private(set) var streams: [PersonStream] = []
-    private var begun: Set<Begun>?
+    private var begun: Set<NameAtVersion>?
     /// Those of the streams' names for which there is a key.
     private var keyed: Set<StreamName> = []
 
@@ -56,7 +51,7 @@ struct PersonStreams {
         if let stored { return PersonStream(stored: stored, given: stream, aliases: aliases) }
         guard let born = try context.log.reading({ try $0.birth(ofStream: stream) }) else { return person }
         // As readers do: a name that no stream has at the version is the name in the log.
-        if let archived = try archived().first(where: { person.isCalled($0.name, at: $0.born) }) {
+        if let archived = try archived().first(where: { person.isCalled($0.name, at: $0.version) }) {
             throw Self.ambiguous(stream, "the log has \(quoted(stream.text)), begun at \(born)", Self.words(archived))
         }
         return PersonStream(stored: stream, given: stream, aliases: history.spellings(of: stream, at: born))
@@ -69,14 +64,14 @@ struct PersonStreams {
         for alias in person.aliases where alias.name != person.stored {
             let hasKey = keyed.contains(alias.name)
             guard hasKey || person.stored == nil else { continue }
-            let holder = try context.log.reading { try $0.birth(ofStream: alias.name) }.map { Begun(name: alias.name, born: $0) }
+            let holder = try context.log.reading { try $0.birth(ofStream: alias.name) }.map { NameAtVersion(name: alias.name, version: $0) }
             let known = try archived().filter { $0.name == alias.name }
-            let own = known.first { alias.versions.contains($0.born) }
-            let other = holder ?? known.filter { !alias.versions.contains($0.born) }.min { $0.born < $1.born }
-            if let other, !streams.contains(where: { $0.isCalled(other.name, at: other.born) }) {
+            let own = known.first { alias.versions.contains($0.version) }
+            let other = holder ?? known.filter { !alias.versions.contains($0.version) }.min { $0.version < $1.version }
+            if let other, !streams.contains(where: { $0.isCalled(other.name, at: other.version) }) {
                 guard let own else { continue }
                 if hasKey {
-                    let there = holder.map { "the log has another one, begun at \($0.born)" } ?? Self.words(other)
+                    let there = holder.map { "the log has another one, begun at \($0.version)" } ?? Self.words(other)
                     throw Self.ambiguous(alias.name, Self.words(own), there)
                 }
             }
@@ -86,16 +81,16 @@ struct PersonStreams {
     }
 
     /// The streams that begin in an archive, or in the events that a salvage could not confirm.
-    private mutating func archived() throws(EvstoreError) -> Set<Begun> {
+    private mutating func archived() throws(EvstoreError) -> Set<NameAtVersion> {
         if let begun { return begun }
-        var found: Set<Begun> = []
+        var found: Set<NameAtVersion> = []
         try Forget.archived(context) { line throws(EvstoreError) in
             do {
                 let line = try JSONValue(parsing: line)
                 guard case .string(let name)? = line["stream"], case .number("0")? = line["revision"],
                     case .number(let text)? = line["version"], let born = UInt32(text)
                 else { return }
-                found.insert(Begun(name: try StreamName(name), born: SchemaVersion(born)))
+                found.insert(NameAtVersion(name: try StreamName(name), version: SchemaVersion(born)))
             } catch is JSONError {
                 // What is no line names no stream; the rewriting of the files tells of it.
             } catch { throw EvstoreError(converting: error) }
@@ -104,7 +99,7 @@ struct PersonStreams {
         return found
     }
 
-    private static func words(_ stream: Begun) -> String { "an archive has \(quoted(stream.name.text)), begun at \(stream.born)" }
+    private static func words(_ begun: NameAtVersion) -> String { "an archive has \(quoted(begun.name.text)), begun at \(begun.version)" }
 
     private static func ambiguous(_ name: StreamName, _ one: String, _ other: String) -> EvstoreError {
         .usage(
