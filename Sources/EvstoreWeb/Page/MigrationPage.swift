@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 package import Evstore
 internal import EvstoreService
@@ -147,13 +148,7 @@ package final class PageChanges: Sendable {
 
 /// Random secrets with which a browser identifies itself.
 package enum PageSecret {
-    package static func make() -> String {
-        var generator = SystemRandomNumberGenerator()
-        return (0 ..< 4).map { _ in
-            let digits = String(generator.next(), radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
-    }
+    package static func make() -> String { hex((0 ..< 32).map { _ in UInt8.random(in: .min ... .max) }) }
 
     /// Compares in constant time.
     package static func equal(_ a: String, _ b: String) -> Bool {
