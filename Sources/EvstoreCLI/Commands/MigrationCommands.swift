@@ -34,8 +34,9 @@ extension PlanReport: Report {
         [
             "from": from, "to": to, "events": events, "rebuild": rebuild, "ways": ways, "carry": carry, "loss": loss, "oneWay": oneWay,
             "seconds": duration, "bytes": bytes, "types": types, "refused": refused, "adoption": adoption, "needs": needs,
-            "appendsRefused": appendsRefused, "quarantined": quarantined, "notSeen": notSeen, "tail": tail, "bornAbove": bornAbove,
-            "sample": sample, "rows": rows, "gone": gone, "rollback": rollback,
+            "appendsRefused": appendsRefused.map { ["step": $0.step, "types": $0.types] as Members },
+            "quarantined": quarantined, "notSeen": notSeen, "tail": tail, "bornAbove": bornAbove, "sample": sample, "rows": rows,
+            "gone": gone, "rollback": rollback,
         ]
     }
 
@@ -161,10 +162,6 @@ extension PlannedRollback: PrintableObject {
             }
         }
     }
-}
-
-extension RefusedAppends: PrintableObject {
-    var members: Members { ["step": step, "types": types] }
 }
 
 extension PlannedLoss: PrintableObject {

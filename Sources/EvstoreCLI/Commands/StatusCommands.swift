@@ -79,7 +79,8 @@ extension StatusReport: PrintableObject {
             "healthy": healthy, "freeBytes": freeBytes, "ballastBytes": ballastBytes,
             "cluster": cluster.map { ["log": $0.log, "node": $0.node, "frames": $0.frames] as Members },
             "replica": replica.map { ["source": $0.source, "backupTime": $0.backupTime] as Members },
-            "complaints": complaints, "quarantined": quarantined, "passingPlace": passingPlace,
+            "complaints": complaints.map { ["code": $0.code, "message": $0.message, "fix": $0.advice.command] as Members },
+            "quarantined": quarantined, "passingPlace": passingPlace,
         ]
     }
 
@@ -122,10 +123,6 @@ extension StatusReport: PrintableObject {
         if healthy { "health       good" }
         for complaint in complaints { "health       \(complaint.message): \(complaint.advice.command)" }
     }
-}
-
-extension Complaint: PrintableObject {
-    var members: Members { ["code": code, "message": message, "fix": advice.command] }
 }
 
 extension Complaint.Weight {
