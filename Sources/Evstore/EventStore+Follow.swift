@@ -1,7 +1,6 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
-internal import LMDB
 internal import Logging
 internal import Platform
 internal import Projections

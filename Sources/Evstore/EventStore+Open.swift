@@ -1,7 +1,6 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
-internal import LMDB
 public import Logging
 internal import Migration
 internal import Platform

@@ -3,7 +3,6 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import JSONText
-internal import LMDB
 internal import Logging
 internal import Migration
 internal import Platform

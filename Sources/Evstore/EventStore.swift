@@ -1,6 +1,5 @@
 package import EventLog
 public import EventModel
-internal import LMDB
 internal import Logging
 internal import Migration
 internal import Platform

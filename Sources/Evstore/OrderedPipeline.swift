@@ -1,6 +1,4 @@
 internal import Bytes
-internal import EventModel
-internal import LMDB
 internal import Platform
 
 /// Runs units of work on several threads, and gives their results (pieces) to one thread in the order of the units.

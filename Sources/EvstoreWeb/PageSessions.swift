@@ -1,5 +1,4 @@
 #if Service
-    internal import EventModel
     internal import Platform
     internal import Synchronization
 

@@ -2,7 +2,6 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import JSONText
-internal import LMDB
 internal import Migration
 internal import Platform
 internal import Projections

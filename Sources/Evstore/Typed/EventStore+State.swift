@@ -3,7 +3,6 @@ internal import EventLog
 public import EventModel
 internal import Hashing
 internal import JSONText
-internal import LMDB
 internal import Logging
 internal import Platform
 internal import Projections
