@@ -53,7 +53,7 @@ public enum EvstoreCLI {
         let invocation = (["evstore"] + arguments).map(\.shellWord).joined(separator: " ")
         var code: Int32 = 0
         do {
-            do { try await carryOut(arguments, interrupts, output, invocation, application) } catch let exit as Exit {
+            do { try await carryOut(arguments, interrupts, output, application) } catch let exit as Exit {
                 code = exit.code
             }
             try output.flush()
@@ -68,14 +68,13 @@ public enum EvstoreCLI {
     }
 
     private static func carryOut(
-        _ arguments: [String], _ interrupts: Interrupts, _ output: Output, _ invocation: String, _ application: Application
+        _ arguments: [String], _ interrupts: Interrupts, _ output: Output, _ application: Application
     ) async throws {
         try Arguments.check(arguments, interrupts)
         guard let command = try parse(arguments, output: output) else { return }
         let bar = ProgressBar(command.global.progress, output: output)
         let session = Session(
-            global: command.global, output: output, interrupts: interrupts, bar: bar, invocation: invocation,
-            application: application)
+            global: command.global, output: output, interrupts: interrupts, bar: bar, application: application)
         let work = Task { try await command.run(in: session) }
         interrupts.atFirst { work.cancel() }
         defer { bar.finish() }

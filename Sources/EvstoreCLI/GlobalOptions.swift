@@ -49,10 +49,7 @@ struct GlobalOptions: ParsableArguments {
         return path
     }
 
-    private var namedStore: String? {
-        if let store { return store }
-        return ProcessInfo.processInfo.environment["EVSTORE_STORE"].flatMap { $0.isEmpty ? nil : $0 }
-    }
+    private var namedStore: String? { store ?? ProcessInfo.processInfo.environment["EVSTORE_STORE"].flatMap { $0.isEmpty ? nil : $0 } }
 
     func secret() throws -> StoreSecret? {
         let secret = try StoreSecret.file(key: keyFile, passphrase: passphraseFile, apartFrom: namedStore) ?? .credential()

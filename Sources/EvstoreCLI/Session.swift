@@ -16,8 +16,6 @@ struct Session: Sendable {
     let output: Output
     let interrupts: Interrupts
     let bar: ProgressBar
-    /// The command line as a shell reads it: an interrupted command says to run it again.
-    let invocation: String
     /// The code of the application that has this command line.
     let application: Application
     private let known = Monitor<Schemas?>(nil)

@@ -18,12 +18,9 @@ final class Rehearsal {
     private var report: DrillReport
     private var copy: EventStore?
     /// The appended events as the newer version shows them before the rollback, and the last of them.
-    private var before = (shown: Shown(), last: Position.start)
+    private var before: (shown: Shown, last: Position) = ((0, ""), .start)
 
-    private struct Shown: Equatable {
-        var events: UInt64 = 0
-        var digest = ""
-    }
+    private typealias Shown = (events: UInt64, digest: String)
 
     init(_ original: EventStore, _ request: DrillRequest, in directory: String) throws(EvstoreError) {
         (self.original, self.request, self.directory) = (original, request, directory)
@@ -193,7 +190,7 @@ final class Rehearsal {
 
     /// The events from a position on as a version shows them.
     private func shown(by store: EventStore, at version: SchemaVersion, from start: Position, through last: Position) throws -> Shown {
-        var (shown, hasher) = (Shown(), SHA256Hasher())
+        var (shown, hasher): (Shown, SHA256Hasher) = ((0, ""), SHA256Hasher())
         try readLines(store, at: version, from: start, through: last) { line in
             shown.events += 1
             hasher.update(UInt64(line.count))
