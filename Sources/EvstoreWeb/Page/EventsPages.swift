@@ -111,7 +111,7 @@ extension Page {
         """
     }
 
-    private func slider(_ event: RecordedEvent, _ version: SchemaVersion) throws -> Markup {
+    private func slider(_ version: SchemaVersion) throws -> Markup {
         let newest = try max(store.versions.head, store.versions.top)
         let links = try Self.shown(from: SchemaVersion(1), store.versions).map { number in
             Markup.item("?at=\(number)", "\(number)", isCurrent: number == version)
@@ -146,7 +146,7 @@ extension Page {
         if differs { seen = "\(seen)<p><small>Marked: what one of the two has, and the other has not.</small></p>" }
         return try """
         <div class="beside"><section><h2>As it was stored, at \(event.born)</h2>\(Markup.json(stored, label: "payload as stored", marked: marked))</section>
-        <section><h2>At \(version)</h2>\(slider(event, version))\(seen)</section></div>
+        <section><h2>At \(version)</h2>\(slider(version))\(seen)</section></div>
         """
     }
 
@@ -203,7 +203,7 @@ extension Page {
         let rows = stream.events.map { event -> [Markup] in
             [
                 "\(event.revision.rawValue)", .event(event.position, at: version), .time(event.time),
-                "\(Markup.name(event.type)) <small>\(event.born)</small>", seen(event, at: version),
+                "\(Markup.name(event.type)) <small>\(event.born)</small>", seen(event),
             ]
         }
         func link(_ field: String, _ revision: UInt64, _ words: String) -> Markup {
@@ -222,7 +222,7 @@ extension Page {
             """
     }
 
-    private func seen(_ event: EventAtVersion, at version: SchemaVersion) -> Markup {
+    private func seen(_ event: EventAtVersion) -> Markup {
         if let error = event.error { return .failure(error) }
         if event.images.isEmpty { return "a step hides it" }
         let images = event.images.map { image -> Markup in
