@@ -390,20 +390,12 @@ private struct EventQuota {
 
     /// Removes the events beyond the limit; returns false where it removed any.
     mutating func take(_ events: inout [RecordedEvent]) -> Bool {
-        if events.count <= rest {
-            rest -= events.count
-            last = events.last?.position ?? last
-            return true
+        let beyond = (min(max(rest, 0), events.count) ..< events.count).first { index in
+            events[index].position != (index == 0 ? last : events[index - 1].position)
         }
-        let count = events.firstIndex { !takes($0) } ?? events.count
-        defer { events.removeSubrange(count...) }
-        return count == events.count
-    }
-
-    private mutating func takes(_ event: RecordedEvent) -> Bool {
-        if isUsed, event.position != last { return false }
-        (rest, last) = (rest - 1, event.position)
-        return true
+        if let beyond { events.removeSubrange(beyond...) }
+        (rest, last) = (rest - events.count, events.last?.position ?? last)
+        return beyond == nil
     }
 }
 
