@@ -1,8 +1,6 @@
-internal import EventLog
 internal import EventModel
 internal import Hashing
 public import Migration
-internal import Projections
 package import SchemaEvolution
 
 extension EventStore {

@@ -1,4 +1,3 @@
-internal import Bytes
 public import EventModel
 internal import Platform
 package import Projections

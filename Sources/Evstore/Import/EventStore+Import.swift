@@ -1,7 +1,6 @@
 internal import Bytes
 internal import EventLog
 public import EventModel
-internal import Hashing
 internal import Migration
 internal import Platform
 internal import Projections

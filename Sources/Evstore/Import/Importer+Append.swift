@@ -1,7 +1,6 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
-internal import Hashing
 internal import Projections
 internal import SchemaEvolution
 

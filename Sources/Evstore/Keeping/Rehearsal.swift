@@ -1,4 +1,3 @@
-internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing

@@ -1,7 +1,5 @@
 internal import EventModel
 public import LogKeeping
-internal import Migration
-internal import Projections
 
 extension StoreMaintenance {
     /// Adds a run to a directory of this store's backups: writes what was appended since the newest run, shares the rest with it, and reads

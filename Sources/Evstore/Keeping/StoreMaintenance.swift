@@ -2,9 +2,7 @@ package import EventLog
 package import EventModel
 internal import FoundationEssentials
 public import LogKeeping
-internal import Migration
 internal import Platform
-internal import Projections
 
 /// The operator's view of a store, apart from what a service does: backups, replicas, keys, salvage, drills, and its place in a cluster
 /// log.
