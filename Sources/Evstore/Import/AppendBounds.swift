@@ -36,13 +36,6 @@ final class AppendBounds {
         var key: Key
     }
 
-    private struct Images {
-        var images = 0
-        var failures = 0
-        /// Images that further events could have been merged into.
-        var open = 0
-    }
-
     /// Whether the lines behind those that are examined are known.
     enum Following {
         /// There are none, or enough lines are examined to have all that are merged with those to be appended.
@@ -88,7 +81,7 @@ final class AppendBounds {
 
     /// A boundary between lines that steps would merge, which costs no event its image: the one that changes the number of images the least.
     private func boundary(in groups: [Key: [Member]], _ merges: [Merge], _ most: Int) -> Int? {
-        var wholes: [Key: Images] = [:]
+        var wholes: [Key: View] = [:]
         var found: [(boundary: Int, more: Int, open: Int)] = []
         var effort = 0
         for boundary in stride(from: most, to: 0, by: -1) where effort < Self.effortMax * most && found.count < Self.boundariesMax {
@@ -97,13 +90,12 @@ final class AppendBounds {
             for key in Set(merges.filter { $0.lines.lowerBound < boundary && boundary <= $0.lines.upperBound }.map(\.key)) {
                 guard let members = groups[key] else { continue }
                 effort += members.count
-                let whole = wholes[key] ?? countImages(of: members[...], key)
+                let whole = wholes[key] ?? view(members[...], key) ?? View()
                 wholes[key] = whole
-                let (left, right) = (
-                    countImages(of: members.prefix { $0.line < boundary }, key), countImages(of: members.drop { $0.line < boundary }, key)
-                )
+                let left = view(members.prefix { $0.line < boundary }, key) ?? View()
+                let right = view(members.drop { $0.line < boundary }, key) ?? View()
                 images += left.images + right.images - whole.images
-                failures += left.failures + right.failures - whole.failures
+                failures += left.failed.count + right.failed.count - whole.failed.count
                 open += left.open
             }
             if failures <= 0 { found.append((boundary, max(0, images), open)) }
@@ -116,15 +108,11 @@ final class AppendBounds {
     private static let effortMax = 20
     private static let boundariesMax = 16
 
-    private func countImages(of members: ArraySlice<Member>, _ key: Key) -> Images {
-        guard let view = view(members, key) else { return Images() }
-        let open = members.count == 1 ? 1 : view.merged.count { !$0.isWhole }
-        return Images(images: view.images, failures: view.failed.count, open: open)
-    }
-
     /// What steps make of events of one stream and birth version.
     private struct View {
         var images = 0
+        /// How many of the images further events could have been merged into.
+        var open = 0
         var failed: [Int] = []
         var merged: [(first: Int, last: Int, isWhole: Bool)] = []
     }
@@ -142,6 +130,7 @@ final class AppendBounds {
                         view.merged.append((first, last, isWhole))
                     }
                 ) { _, _ in view.images += 1 }
+                view.open = members.count == 1 ? 1 : view.merged.count { !$0.isWhole }
                 return view
             } catch {
                 // Where this program lacks a step, the version below it decides.
