@@ -6,12 +6,6 @@ internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
-enum SeenAt: Equatable {
-    /// Each event at the version it was written at.
-    case birth
-    case version(SchemaVersion)
-}
-
 /// Takes in the records that a cursor reaches.
 protocol RecordVisitor {
     /// The stored names of the types to look at; nil for all.
@@ -49,13 +43,13 @@ final class EventConverter: RecordVisitor {
     private var lastName: (type: TypeID, name: String)?
 
     /// - Parameters:
+    ///   - version: nil shows each event at the version it was written at.
     ///   - order: how the caller comes from record to record.
     ///   - shared: the stream names that converters of other threads have found.
     init(
-        _ store: EventStore, _ history: History, _ seenAt: SeenAt, type: String? = nil, in order: ReadOrder = .log,
+        _ store: EventStore, _ history: History, at version: SchemaVersion?, type: String? = nil, in order: ReadOrder = .log,
         sharing shared: SharedStreamNames? = nil
     ) throws(EvstoreError) {
-        let version: SchemaVersion? = if case .version(let version) = seenAt { version } else { nil }
         (self.store, self.history, self.version, self.type, self.order) = (store, history, version, type, order)
         isPooled = shared == nil
         // Version 0 has no types of its own.

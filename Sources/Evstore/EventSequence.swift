@@ -206,7 +206,7 @@ struct Subscription: PageReader {
         _ history: History, _ version: SchemaVersion, _ state: StoreState
     ) throws(EvstoreError) -> EventConverter {
         if let last, last.version == version, last.epoch == state.epoch, last.history == state.history { return last.converter }
-        let converter = try EventConverter(store, history, .version(version), type: type, in: order)
+        let converter = try EventConverter(store, history, at: version, type: type, in: order)
         last = (converter, version, state.epoch, state.history)
         return converter
     }

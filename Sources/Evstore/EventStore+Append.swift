@@ -407,7 +407,7 @@ extension EventStore {
         _ stored: StoredAppend, at version: SchemaVersion, count: Int, _ reader: borrowing LogReader
     ) throws -> (receipt: AppendReceipt, events: [Seen]) {
         let position = stored.position
-        let converter = try EventConverter(self, stored.history, .version(version))
+        let converter = try EventConverter(self, stored.history, at: version)
         var events: [Seen] = []
         var receipt: AppendReceipt?
         var next = position

@@ -18,7 +18,7 @@ extension EventStore {
         from: Position? = nil, backwards: Bool, _ filter: StoredEventFilter = StoredEventFilter(), limit: Int, examining count: Int
     ) throws(EvstoreError) -> StoredEventPage {
         let evolution = try evolving.current()
-        let records = FilteredRecords(try EventConverter(self, evolution.history, .birth), filter, limit: limit, count: count)
+        let records = FilteredRecords(try EventConverter(self, evolution.history, at: nil), filter, limit: limit, count: count)
         var cursor = EventCursor(self, through: evolution.last, from: from, backwards: backwards, limit: nil)
         var page = StoredEventPage()
         while !cursor.isEnded, !records.isFull { page.events += try cursor.page(records, through: evolution.last) }

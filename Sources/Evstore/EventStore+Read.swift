@@ -111,7 +111,7 @@ extension EventStore {
     ) throws(EvstoreError) -> EventCursor {
         let evolution = try evolving.current()
         let version = effective(version, evolution)
-        let converter = try EventConverter(self, history(serving: version, evolution.history), .version(version), type: type)
+        let converter = try EventConverter(self, history(serving: version, evolution.history), at: version, type: type)
         return EventCursor(self, through: evolution.last, from: from, backwards: backwards, limit: limit, converter)
     }
 
@@ -119,7 +119,7 @@ extension EventStore {
     func converter(at version: SchemaVersion?, type: String? = nil, _ reader: borrowing LogReader) throws -> EventConverter {
         let version = version ?? programVersion ?? reader.stamp.live
         return try EventConverter(
-            self, history(serving: version, evolving.history(reader)), .version(version), type: type, in: .stream)
+            self, history(serving: version, evolving.history(reader)), at: version, type: type, in: .stream)
     }
 
     /// Returns the images of one event at a version: none where a step hides it, several where one has split it.
@@ -139,7 +139,7 @@ extension EventStore {
     public func event(position: Position) throws(EvstoreError) -> RecordedEvent? {
         var events: [RecordedEvent] = []
         try log.reading { reader in
-            let converter = try EventConverter(self, evolving.history(reader), .birth)
+            let converter = try EventConverter(self, evolving.history(reader), at: nil)
             _ = try reader.record(at: position) { record in try converter.read(record, reader, into: &events) }
         }
         return events.first

@@ -30,7 +30,7 @@ struct CutWhileReadingTests {
 
     private func cursor(_ store: EventStore, from: Position? = nil, backwards: Bool) throws -> (EventCursor, EventConverter, Checkpoint) {
         let evolution = try store.evolving.current()
-        let converter = try EventConverter(store, evolution.history, .version(1))
+        let converter = try EventConverter(store, evolution.history, at: 1)
         let cursor = EventCursor(store, through: evolution.last, from: from, backwards: backwards, limit: nil)
         return (cursor, converter, evolution.last)
     }
@@ -59,7 +59,7 @@ struct CutWhileReadingTests {
     func stream(backwards: Bool) async throws {
         let temporary = try await store()
         let store = temporary.store
-        let reader = try EventConverter(store, store.history, .version(1))
+        let reader = try EventConverter(store, store.history, at: 1)
         var cursor = EventCursor(store, of: try StreamName("order-1"), backwards: backwards)
         for _ in 0 ..< (backwards ? 1 : 2) { _ = try cursor.page(reader) }
         try await cut(store)

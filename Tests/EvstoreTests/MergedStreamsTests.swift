@@ -52,7 +52,7 @@ struct MergedStreamsTests {
     private static func converter(_ store: EventStore, in order: ReadOrder, _ reader: borrowing LogReader) throws -> EventConverter {
         let version = SchemaVersion(2)
         let history = try store.history(serving: version, store.evolving.history(reader))
-        return try EventConverter(store, history, .version(version), in: order)
+        return try EventConverter(store, history, at: version, in: order)
     }
 
     /// What each event gives where the log is read from its first event to its last.

@@ -98,7 +98,7 @@ final class ExportPass: Sendable {
     }
 
     private func writer() throws -> LineWriter {
-        let converter = try EventConverter(store, history, request.version.map(SeenAt.version) ?? .birth, sharing: names)
+        let converter = try EventConverter(store, history, at: request.version, sharing: names)
         return LineWriter(converter, at: request.version, request.format, source: store.source)
     }
 

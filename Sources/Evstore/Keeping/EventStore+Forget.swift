@@ -121,7 +121,7 @@ extension EventStore {
                 let history = try evolving.history(reader)
                 let stamp = reader.stamp
                 let converters = try stamp.floor.through(stamp.top).map { version in
-                    (version, try EventConverter(self, history, .version(version), in: .stream))
+                    (version, try EventConverter(self, history, at: version, in: .stream))
                 }
                 try reader.stream(stream, from: from, limit: options.pageEventsMax) { record in
                     guard record.position <= last else {

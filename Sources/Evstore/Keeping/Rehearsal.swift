@@ -207,7 +207,7 @@ final class Rehearsal {
         while next <= last {
             try request.job.check()
             try store.log.read { reader in
-                let converter = try EventConverter(store, store.evolving.history(reader), .version(version))
+                let converter = try EventConverter(store, store.evolving.history(reader), at: version)
                 let end = min(next.plus(1_000), last.next)
                 try reader.blocks(from: next) { block in
                     for index in block.indices {

@@ -156,7 +156,7 @@ extension StoreMaintenance {
             let (began, evolution) = (Instant.now, try store.evolving.current())
             let version = store.effective(version, evolution)
             let converter = try EventConverter(
-                store, store.history(serving: version, evolution.history), .version(version), in: stream == nil ? .log : .stream)
+                store, store.history(serving: version, evolution.history), at: version, in: stream == nil ? .log : .stream)
             var cursor =
                 stream.map { EventCursor(store, of: $0) }
                 ?? EventCursor(store, through: evolution.last, from: nil, backwards: false, limit: nil)

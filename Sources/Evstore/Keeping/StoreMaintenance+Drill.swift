@@ -134,7 +134,7 @@ struct DrillEvents {
     func forEachAppend(_ body: ([NewEvent]) async throws -> Bool) async throws {
         let history = try store.evolving.history
         var generator = EventGenerator(history, seed: seed)
-        let converter = try EventConverter(store, history, .version(version))
+        let converter = try EventConverter(store, history, at: version)
         let last = try store.last().position.rawValue
         let distance = max(1, (last + Self.eventsMax - 1) / Self.eventsMax)
         var merged: [Name: Set<Name>] = [:]

@@ -55,7 +55,7 @@ extension EventStore {
             cursor.resume(behind: kept.last, kept.checkpoint)
         }
         let history = try history(serving: fold.version, evolution.history)
-        let converter = try EventConverter(self, history, .version(fold.version), in: .stream)
+        let converter = try EventConverter(self, history, at: fold.version, in: .stream)
         while !cursor.isEnded {
             for event in try cursor.page(converter) {
                 if try fold.apply(event, to: &result.value) { result.folded += 1 }
