@@ -143,12 +143,7 @@ final class EventConverter: RecordVisitor {
 /// Keeps event viewers between reads: each keeps its compiled paths, and nothing of the events that it has shown. A read takes one for
 /// itself and gives it back at its end.
 final class EventViewerPool: Sendable {
-    private struct Idle {
-        let history: Digest
-        let viewer: EventViewer
-    }
-
-    private let idle = Monitor<[Idle]>([])
+    private let idle = Monitor<[(history: Digest, viewer: EventViewer)]>([])
     private static let keptMax = 16
 
     var count: Int { idle.withLock { $0.count } }
@@ -166,7 +161,7 @@ final class EventViewerPool: Sendable {
         viewer.removeEvents()
         idle.withLock { idle in
             if idle.count >= Self.keptMax { idle.removeFirst() }
-            idle.append(Idle(history: history.digest, viewer: viewer))
+            idle.append((history.digest, viewer))
         }
     }
 }

@@ -21,10 +21,7 @@ final class AppendBounds {
     /// Only events of one stream and birth version are merged.
     private typealias Key = NameAtVersion
 
-    private struct Member {
-        var line: Int
-        var event: AppendedEvent
-    }
+    private typealias Member = (line: Int, event: AppendedEvent)
 
     /// Lines of which steps make one event.
     private struct Merge {
@@ -67,7 +64,7 @@ final class AppendBounds {
         for (line, index) in ends.indices.enumerated() {
             let begin = line == 0 ? 0 : ends[index - 1]
             guard let (key, event) = mergedLine(text.slice(start + begin, ends[index] - 1 - begin)) else { continue }
-            groups[key, default: []].append(Member(line: line, event: event))
+            groups[key, default: []].append((line, event))
         }
         var merges: [Merge] = []
         for (key, members) in groups { merges += self.merges(members, key) }
