@@ -34,9 +34,10 @@ extension EventStore {
         let errors = CallerErrors()
         do {
             try await working("export") { (context) async throws(EvstoreError) in
-                let request = ExportRequest(
-                    version: version, format: format, begin: begin, through: evolution.last.position, job: context.job)
-                try converting(at: path) { try ExportPass(self, history, request).run { text in try errors.noting { try body(text) } } }
+                let pass = ExportPass(
+                    store: self, history: history, version: version, format: format, begin: begin, through: evolution.last.position,
+                    job: context.job)
+                try converting(at: path) { try pass.run { text in try errors.noting { try body(text) } } }
             }
         } catch { throw errors.first ?? error }
     }
@@ -61,8 +62,11 @@ extension EventStore {
     var source: String { "urn:evstore:\(log.storeID)" }
 }
 
-/// The parameters of an export: it covers the events after `begin` up to `through`.
-struct ExportRequest: Sendable {
+/// One export: workers write the lines of the log's chunks, and the calling thread passes them on in the order of the log. It covers the
+/// events after `begin` up to `through`.
+struct ExportPass: Sendable {
+    let store: EventStore
+    let history: History
     /// Nil shows each event at its birth version.
     let version: SchemaVersion?
     let format: EventFormat
@@ -70,14 +74,6 @@ struct ExportRequest: Sendable {
     let begin: Checkpoint
     let through: Position
     let job: Job
-}
-
-/// One export: workers write the lines of the log's chunks, and the calling thread passes them on in the order of the log.
-final class ExportPass: Sendable {
-    private let store: EventStore
-    private let history: History
-    private let request: ExportRequest
-    private let line: OrderedPipeline<[UInt8]>
     private let names = SharedStreamNames()
 
     private static let chunkEvents: UInt64 = 4_096
@@ -86,30 +82,24 @@ final class ExportPass: Sendable {
     /// The size of the text that may wait for earlier chunks.
     private static let waitingBytes = 16 << 20
 
-    init(_ store: EventStore, _ history: History, _ request: ExportRequest) {
-        (self.store, self.history, self.request) = (store, history, request)
-        let chunks = (request.through.events(after: request.begin.position) + Self.chunkEvents - 1) / Self.chunkEvents
-        line = OrderedPipeline(units: Int(clamping: chunks), waitingMax: Self.waitingBytes)
-    }
-
     func run(_ body: ([UInt8]) throws -> Bool) throws {
-        try line.run(
-            jobs: store.jobs, make: { [self] in try writer() }, work: { [self] in try write(chunk: $0, $1, $2) }, body)
+        let chunks = (through.events(after: begin.position) + Self.chunkEvents - 1) / Self.chunkEvents
+        let line = OrderedPipeline<[UInt8]>(units: Int(clamping: chunks), waitingMax: Self.waitingBytes)
+        try line.run(jobs: store.jobs, make: { try writer() }, work: { try write(chunk: $0, $1, $2) }, body)
     }
 
     private func writer() throws -> LineWriter {
-        let converter = try EventConverter(store, history, at: request.version, sharing: names)
-        return LineWriter(converter, at: request.version, request.format, source: store.source)
+        let converter = try EventConverter(store, history, at: version, sharing: names)
+        return LineWriter(converter, at: version, format, source: store.source)
     }
 
     /// Writes the lines of a chunk and passes them on in pieces, until the chunk or the export ends.
     private func write(chunk: Int, _ writer: LineWriter, _ handOver: ([UInt8], Int) throws -> Bool) throws {
-        let (begin, through) = (request.begin, request.through)
         var reached = begin.position.plus(UInt64(chunk) * Self.chunkEvents)
         let end = min(through, reached.plus(Self.chunkEvents))
         var text = ByteBuffer(capacity: Self.pieceBytes + 4_096)
         while reached < end {
-            if request.job.isCancelled { throw EvstoreError.interrupted(again: "export again, from position \(reached.next)") }
+            if job.isCancelled { throw EvstoreError.interrupted(again: "export again, from position \(reached.next)") }
             let start = reached
             var failure: (any Error)?
             try store.log.scan(after: reached, through: end) { block, reader in
