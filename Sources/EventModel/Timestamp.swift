@@ -216,6 +216,12 @@ extension Int64 {
     }
 }
 
+/// A number that is not negative, padded with leading zeros to `width` digits.
+package func padded(_ number: Int64, _ width: Int) -> String {
+    let text = String(number)
+    return String(repeating: "0", count: Swift.max(0, width - text.utf8.count)) + text
+}
+
 extension Epoch {
     /// An epoch for a store that continues beside the one it was made from, and whose epochs must differ from those of the original: the
     /// clock's seconds. The value is clamped so that later epochs remain available however wrong the clock is.

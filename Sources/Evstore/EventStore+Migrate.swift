@@ -1,3 +1,4 @@
+internal import EventLog
 internal import EventModel
 internal import Hashing
 public import Migration

@@ -83,9 +83,9 @@ public enum EvstoreCLI {
 
     /// Fast way: the command that the first word names, read by its own parser, without those of all others. Nil where it is not the first
     /// word, or can't take the rest: the whole tree then says why.
-    static func commandAlone(_ arguments: [String]) -> (any Command)? {
+    static func commandAlone(_ arguments: [String]) -> (any ParsedCommand)? {
         let named = RootCommand.configuration.subcommands.first { $0.configuration.commandName == arguments.first }
-        do { return try named?.parseAsRoot(Array(arguments.dropFirst())) as? any Command } catch { return nil }
+        do { return try named?.parseAsRoot(Array(arguments.dropFirst())) as? any ParsedCommand } catch { return nil }
     }
 
     /// The command that the arguments name; nil where they asked for help, which has then been printed.

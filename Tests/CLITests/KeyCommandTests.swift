@@ -23,6 +23,55 @@ struct KeyCommandTests {
         #expect(outcome.exit == 8 && outcome.output.contains("unread     archive/other.jsonl"), "\(outcome.output)\(outcome.errors)")
     }
 
+    @Test("a forget says so where an older version that is promised shows what the event's own version does not mark")
+    func shownBelow() throws {
+        let sealed = try SealedShop()
+        let person = "stream: \"p-{/id}\", required: [id, name], properties: {id: {type: string}, name: {type: string, personal: true}}"
+        try sealed.shop.write("persons/v1.yaml", "evstore: 1\nversion: 1\nevents: {P: {\(person)}}\n")
+        try sealed.shop.write(
+            "persons/v2.yaml",
+            "evstore: 1\nversion: 2\nupcast: [{on: P, do: [{move: {from: /name, path: /full}}]}]\n"
+                + "events: {P: {stream: \"p-{/id}\", required: [id, full], properties: {id: {type: string}, full: {type: string}}}}\n")
+        try sealed.must("init --at v1 --schemas \(sealed.path("persons"))")
+        try sealed.must(#"append p-1 P {"id":"1","name":"Ann"}"#)
+        try sealed.must("replay --to v2 --schemas \(sealed.path("persons"))")
+        try sealed.must(#"append p-2 P {"id":"2","full":"Bob"}"#)
+        #expect(try sealed.run("forget p-1 --for-good").exit == 0)
+        let shown = try sealed.run("forget p-2 --for-good")
+        #expect(shown.exit == 8 && shown.output.contains("SHOWN      p-2: 1 event from position 2 on"), "\(shown.output)\(shown.errors)")
+        #expect(try sealed.must("read --at v1").output.contains("Bob"))
+    }
+
+    @Test("a backup builds on no frame whose code is damaged, so that it can be restored")
+    func damagedCode() throws {
+        let sealed = try SealedShop().open()
+        try sealed.must("backup \(sealed.path("copies"))")
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: sealed.path("copies/blocks")).first)
+        let file = URL(filePath: sealed.path("copies/blocks/\(name)"))
+        var bytes = try Data(contentsOf: file)
+        bytes[60] ^= 1
+        try bytes.write(to: file)
+        #expect(try sealed.run("restore \(sealed.path("copies")) --into \(sealed.path("damaged"))").exit == 7)
+        try sealed.append(7)
+        try sealed.must("backup \(sealed.path("copies"))")
+        try sealed.must("restore \(sealed.path("copies")) --into \(sealed.path("again"))")
+        #expect(try sealed.events(sealed.path("again")) == sealed.events())
+    }
+
+    @Test("verify of a sealed store without its file keys says what comes before a salvage, and then that works")
+    func withoutKeys() throws {
+        let sealed = try SealedShop().open()
+        let before = try sealed.events()
+        try sealed.must("backup \(sealed.path("copies"))")
+        try FileManager.default.moveItem(atPath: sealed.store + "/keys", toPath: sealed.path("kept"))
+        let verified = try sealed.run("verify")
+        #expect(verified.exit == 7 && verified.output.contains("put the file keys of a backup there first; then evstore"), "\(verified.output)")
+        #expect(try sealed.run("salvage --into \(sealed.path("salvaged"))").exit == 7)
+        try FileManager.default.moveItem(atPath: sealed.path("kept"), toPath: sealed.store + "/keys")
+        try sealed.must("salvage --into \(sealed.path("salvaged"))")
+        #expect(try sealed.events(sealed.path("salvaged")) == before)
+    }
+
     @Test("are listed with all that anybody may know of them")
     func list() throws {
         let sealed = try SealedShop().open()
