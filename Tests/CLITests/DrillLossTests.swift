@@ -52,7 +52,8 @@ struct LossyHistory: CustomTestStringConvertible, Sendable {
 
 @Suite("What a drill says of losses")
 struct DrillLossTests {
-    @Test("a drill passes where events lose only what a step declares, what is never asked for, or what a replay was allowed to lose",
+    @Test(
+        "a drill passes where events lose only what a step declares, what is never asked for, or what a replay was allowed to lose",
         arguments: LossyHistory.all)
     func passes(_ history: LossyHistory) throws {
         let shop = try Shop()

@@ -65,7 +65,8 @@ struct KeyCommandTests {
         try sealed.must("backup \(sealed.path("copies"))")
         try FileManager.default.moveItem(atPath: sealed.store + "/keys", toPath: sealed.path("kept"))
         let verified = try sealed.run("verify")
-        #expect(verified.exit == 7 && verified.output.contains("put the file keys of a backup there first; then evstore"), "\(verified.output)")
+        #expect(
+            verified.exit == 7 && verified.output.contains("put the file keys of a backup there first; then evstore"), "\(verified.output)")
         #expect(try sealed.run("salvage --into \(sealed.path("salvaged"))").exit == 7)
         try FileManager.default.moveItem(atPath: sealed.path("kept"), toPath: sealed.store + "/keys")
         try sealed.must("salvage --into \(sealed.path("salvaged"))")
