@@ -103,18 +103,23 @@ extension Table {
             }
         }
         let domain = source.enumeration ?? source.constant.map { [$0] } ?? (source.kind == .boolean ? [.bool(true), .bool(false)] : nil)
-        let keys = Set(rows.map { old($0.key).canonical() })
-        let others = domain?.filter { !keys.contains($0.canonical()) && $0 != .null }
-        checkCoverage(of: domain, without: others, source.kind, declared, &site)
+        // Values are compared in canonical form: a number counts as what it is, and not as it is written.
+        let (keys, values) = (rows.map { old($0.key).canonical() }, rows.map { $0.value.canonical() })
+        let mapped = Set(keys)
+        let others = domain?.filter { !mapped.contains($0.canonical()) && $0 != .null }
+        checkCoverage(of: domain, by: (keys, values), without: others, declared, &site)
 
-        // The values that the table produces, and what each becomes on the way down.
+        // The values that the table produces, and what each becomes on the way down, with its place there.
         var made = rows.map(\.value)
         var back: [(new: JSONValue, old: JSONValue)] = down.map { (Shape.value($0.key, kind), $0.value) }
+        var places = Dictionary(zip(back.map { $0.new.canonical() }, back.indices)) { first, _ in first }
+        let times = values.reduce(into: [:]) { $0[$1, default: 0] += 1 }
         var loses = false
-        for row in rows {
-            if let first = back.firstIndex(where: { $0.new.means(row.value) }) {
-                loses = loses || first >= down.count || rows.filter { $0.value.means(row.value) }.count > 1
+        for (row, value) in zip(rows, values) {
+            if let first = places[value] {
+                loses = loses || first >= down.count || times[value, default: 0] > 1
             } else {
+                places[value] = back.count
                 back.append((row.value, old(row.key)))
             }
         }
@@ -136,7 +141,7 @@ extension Table {
                 site.isUnproved = true
             }
             if let others {
-                loses = loses || others.contains { other in rows.contains { $0.value.means(other) } }
+                loses = loses || others.contains { times[$0.canonical()] != nil }
             } else {
                 site.opClass.insert(.partial)
             }
@@ -144,7 +149,7 @@ extension Table {
             fallback = value
             made.append(value)
             loses = true
-            if !back.contains(where: { $0.new.means(value) }) {
+            if places[value.canonical()] == nil {
                 site.note(
                     Rule.downNotTotal, "otherwise makes \(value.text), and nothing says what the version before sees of it",
                     fix: "down: {\(value.word): …}",
@@ -168,10 +173,9 @@ extension Table {
         }
         var result = Shape(kind)
         if domain != nil || !isKeeping {
-            var values: [JSONValue] = []
-            for value in made + back.map(\.new) where !values.contains(where: { $0.means(value) }) { values.append(value) }
-            if source.isNullable { values.append(.null) }
-            result.enumeration = values
+            var seen: Set<[UInt8]> = []
+            let different = (made + back.map(\.new)).filter { seen.insert($0.canonical()).inserted }
+            result.enumeration = different + (source.isNullable ? [.null] : [])
         }
         let codec = BoundTable(
             up: rows.map { BoundTable.Entry(old($0.key), $0.value) }, down: back.map { BoundTable.Entry($0.new, $0.old) },
@@ -181,16 +185,21 @@ extension Table {
 
     /// - Parameters:
     ///   - domain: the values that the source can have; nil if they are unknown.
+    ///   - map: what the rows map, and what they map it to, in canonical form.
     ///   - others: the values in `domain` that the table does not contain.
     private func checkCoverage(
-        of domain: [JSONValue]?, without others: [JSONValue]?, _ kind: Shape.Kind, _ declared: Shape, _ site: inout BindingContext
+        of domain: [JSONValue]?, by map: (keys: [[UInt8]], values: [[UInt8]]), without others: [JSONValue]?, _ declared: Shape,
+        _ site: inout BindingContext
     ) {
-        for (index, row) in rows.enumerated() {
-            let value = Shape.value(row.key, kind)
-            guard let first = rows[..<index].first(where: { Shape.value($0.key, kind).means(value) }) else { continue }
+        var firsts: [[UInt8]: String] = [:]
+        for (row, key) in zip(rows, map.keys) {
+            guard let first = firsts[key] else {
+                firsts[key] = row.key
+                continue
+            }
             site.note(
                 Rule.idle, .warning,
-                "the map has one value as \(quoted(first.key)) and as \(quoted(row.key)), of which the first counts",
+                "the map has one value as \(quoted(first)) and as \(quoted(row.key)), of which the first counts",
                 fix: "take \(row.key) out of the map", repair: [site.mark.repair(.remove, below: Self.mapPlace + [row.key])])
         }
         guard let domain, let others else {
@@ -201,7 +210,8 @@ extension Table {
         if case .refuse = otherwise, !others.isEmpty {
             // The repair uses a value that no other row produces, so that the way down stays unambiguous.
             var free = declared
-            free.enumeration = declared.enumeration?.filter { value in !rows.contains { $0.value.means(value) } }
+            let taken = Set(map.values)
+            free.enumeration = declared.enumeration?.filter { !taken.contains($0.canonical()) }
             if free.enumeration == [] { free.enumeration = declared.enumeration }
             let repairs = others.map { other in
                 site.mark.repair(.set(free.nearestValue(to: other.word).text), below: Self.mapPlace + [other.word])
@@ -211,7 +221,7 @@ extension Table {
                 fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep", repair: repairs)
         }
         let known = Set(domain.map { $0.canonical() })
-        for row in rows where !known.contains(Shape.value(row.key, kind).canonical()) {
+        for (row, key) in zip(rows, map.keys) where !known.contains(key) {
             site.note(
                 Rule.idle, .warning, "the version before never has \(quoted(row.key))", fix: "take \(row.key) out of the map",
                 repair: [site.mark.repair(.remove, below: Self.mapPlace + [row.key])])
@@ -290,9 +300,6 @@ extension JSONValue {
     var word: String {
         if case .string(let text) = self { text } else { text }
     }
-
-    /// Whether two scalars are the same value, however their numbers are written.
-    func means(_ other: JSONValue) -> Bool { canonical() == other.canonical() }
 }
 
 extension Shape {
