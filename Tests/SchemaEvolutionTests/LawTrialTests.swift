@@ -277,6 +277,23 @@ struct LawTrialTests {
         #expect(trial.tally.failures.contains { $0.verdict.law == "L3" } == isWrong, "\(trial.tally.failures)")
     }
 
+    @Test("a copy under a guard does not hide that an op before it there may lose something")
+    func copyUnderGuard() throws {
+        let members = "n: {type: integer}, k: {type: string}"
+        func opClass(_ ops: String) throws -> OpClass {
+            let history = try history([
+                "events: {E: {required: [n], properties: {\(members)}}}",
+                "upcast: [{on: E, do: [{when: {path: /k, equals: a}, do: [\(ops)]}]}]\n"
+                    + "events: {E: {required: [n], properties: {\(members), c: {type: integer}}}}",
+            ])
+            return history.opClass(from: SchemaVersion(1), to: SchemaVersion(2))
+        }
+        let round = "{convert: {path: /n, to: integer, using: {scale: {num: 1, den: 10, round: down}}, because: x}}"
+        let alone = try opClass(round)
+        #expect(alone.contains(.narrow))
+        #expect(try opClass("\(round), {copy: {from: /n, path: /c}}").isSuperset(of: alone))
+    }
+
     private static let scales: [(before: String, after: String, scale: String, opClass: OpClass)] = [
         ("number", "number", "{den: 3, round: half-up}", [.widen, .narrow]),
         ("number", "number", "{num: 2, round: down}", [.widen, .narrow]),

@@ -83,6 +83,9 @@ extension LawTrial {
         do { images = try see(appended: start.map { [$0] }, of: events, from: last.born, to: target) } catch {
             return unseen(events, target, error)
         }
+        for event in events {
+            if let error = nameRefusal(event, at: target), isQuarantined(events, target, error) { return [] }
+        }
         let (isCanonical, isLossless) = viewer.counts.forms(since: counts)
         var found = [LawVerdict(law: "T-up"), LawVerdict(law: "L5", holds: zip(events, images).allSatisfy { keepsStream($0, $1, target) })]
         if let stepwise = stepwise(events, images, target, along: &walk) { found.append(stepwise) }
@@ -90,24 +93,24 @@ extension LawTrial {
         var verdict = LawVerdict(law: "L1")
         do {
             var back: [[GroupPart]] = []
-            var difference: Difference?
+            var differences: [Difference] = []
             for (event, image) in zip(events, images) {
                 let parts = try see(image, of: event, from: target, to: event.born)
                 let again = try see(parts, of: event, from: event.born, to: target)
                 let one = Difference(again: again, images: image)
-                if difference == nil, !parts.isEmpty, !one.isNone { difference = one }
+                if !parts.isEmpty, !one.isNone { differences.append(one) }
                 back.append(parts)
             }
             verdict.holds = Self.isSame(Self.sorted(back.flatMap(\.self)), Self.sorted(start))
             if !verdict.holds { verdict.weight = weight(events, target, isCanonical, isLossless) }
-            var stable = LawVerdict(law: "L3", holds: difference == nil)
-            if let difference { stable.weight = weight(ofL3: verdict, events, target, isCanonical, difference) }
+            var stable = LawVerdict(law: "L3", holds: differences.isEmpty)
+            if !stable.holds { stable.weight = weight(ofL3: verdict, events, target, isCanonical, differences) }
             return found + [verdict, stable]
         } catch {
             if isExcused(last, target, error) { return found }
             (verdict.holds, verdict.error, verdict.weight) = (false, error, weight(events, target, isCanonical, isLossless))
             let stable = LawVerdict(
-                law: "L3", holds: false, weight: weight(ofL3: verdict, events, target, isCanonical, nil), error: error)
+                law: "L3", holds: false, weight: weight(ofL3: verdict, events, target, isCanonical, []), error: error)
             return found + [verdict, stable]
         }
     }

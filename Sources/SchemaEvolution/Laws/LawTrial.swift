@@ -171,7 +171,7 @@ package struct LawTrial {
             // does no harm.
             if !isUp, error.isByCodec { return [verdict] }
             let stable = LawVerdict(
-                law: "L3", holds: false, weight: weight(ofL3: verdict, [event], target, isCanonical, nil), error: error)
+                law: "L3", holds: false, weight: weight(ofL3: verdict, [event], target, isCanonical, []), error: error)
             return isFull ? [verdict, stable] : [verdict]
         }
         verdict.holds = Self.isSame(back, [GroupPart(type: event.type, payload: event.payload)])
@@ -179,15 +179,15 @@ package struct LawTrial {
         // Where the way back hides all images, nothing can come forth again: L1 tells whether that is declared.
         guard isFull, !back.isEmpty else { return [verdict] }
         var stable = LawVerdict(law: "L3")
-        var difference: Difference?
+        var differences: [Difference] = []
         do {
-            difference = Difference(again: try see(back, of: event, from: event.born, to: target), images: images)
-            stable.holds = difference?.isNone ?? true
+            differences = [Difference(again: try see(back, of: event, from: event.born, to: target), images: images)]
+            stable.holds = differences[0].isNone
         } catch {
             if isExcused(event, target, error) { return [verdict] }
             (stable.holds, stable.error) = (false, error)
         }
-        if !stable.holds { stable.weight = weight(ofL3: verdict, [event], target, isCanonical, difference) }
+        if !stable.holds { stable.weight = weight(ofL3: verdict, [event], target, isCanonical, differences) }
         return [verdict, stable]
     }
 
@@ -202,9 +202,9 @@ package struct LawTrial {
     /// value is in another form, the images may show just that.
     /// - Parameters:
     ///   - verdict: whether the events came back as they were; for events of the log it tells of each loss.
-    ///   - difference: nil where there are no images again.
+    ///   - differences: empty where there are no images again.
     mutating func weight(
-        ofL3 verdict: LawVerdict, _ events: [LawEvent], _ target: SchemaVersion, _ isCanonical: Bool, _ difference: Difference?
+        ofL3 verdict: LawVerdict, _ events: [LawEvent], _ target: SchemaVersion, _ isCanonical: Bool, _ differences: [Difference]
     ) -> LawVerdict.Weight {
         if !verdict.holds, verdict.weight == .required { return .required }
         guard isCanonical, let last = events.last else { return .measured }
@@ -213,7 +213,7 @@ package struct LawTrial {
             let lost = losses(of: events, at: target)
             if !lost.isEmpty, lost.allSatisfy({ $0.isOtherForm || !$0.loss.because.isEmpty }) { return .measured }
         }
-        return difference.map { isAllowed($0, last, target) } ?? false ? .measured : .required
+        return !differences.isEmpty && differences.allSatisfy { isAllowed($0, last, target) } ? .measured : .required
     }
 
     /// Whether an image may differ from the one that it becomes on the way back and here again. A codec may round each time. Where a step
