@@ -40,6 +40,15 @@ struct KeyCommandTests {
         let shown = try sealed.run("forget p-2 --for-good")
         #expect(shown.exit == 8 && shown.output.contains("SHOWN      p-2: 1 event from position 2 on"), "\(shown.output)\(shown.errors)")
         #expect(try sealed.must("read --at v1").output.contains("Bob"))
+        // What a step gives to every event is nobody's.
+        try sealed.shop.write(
+            "persons/v3.yaml",
+            "evstore: 1\nversion: 3\nupcast: [{on: P, do: [{remove: {path: /full, restore: removed, because: nobody needs it}}]}]\n"
+                + "events: {P: {stream: \"p-{/id}\", required: [id], properties: {id: {type: string}}}}\n")
+        try sealed.must("replay --to v3 --yes --schemas \(sealed.path("persons"))")
+        try sealed.must(#"append p-3 P {"id":"3"}"#)
+        #expect(try sealed.must("read p-3 --at v1").output.contains(#""name":"removed""#))
+        #expect(try sealed.must("forget p-3 --for-good").output.contains("nothing    p-3"))
     }
 
     @Test("a backup builds on no frame whose code is damaged, so that it can be restored")

@@ -119,7 +119,7 @@ extension EventStore {
             next = nil
             try log.reading { reader in
                 let history = try evolving.history(reader)
-                let stamp = reader.stamp
+                let (stamp, viewer) = (reader.stamp, PathRunner(history))
                 let converters = try stamp.floor.through(stamp.top).map { version in
                     (version, try EventConverter(self, history, at: version, in: .stream))
                 }
@@ -134,10 +134,13 @@ extension EventStore {
                     for (version, converter) in converters {
                         do {
                             try converter.view(record, reader) { image in
-                                if try history.showsPersons(image, at: version, of: own) { isShown = true }
+                                let given = own == nil ? viewer.given(record, log.name(ofType: record.type), at: version) : []
+                                if try history.showsPersons(image, at: version, of: own, but: given) { isShown = true }
                             }
                         } catch EvstoreError.noImage {
                             if record.isForgotten, version == stamp.live { hidden.append(record.position) }
+                        } catch EvstoreError.programNeeded where version != stamp.live {
+                            // This program shows nobody an event at such a version.
                         }
                     }
                     if isShown { shown.append(record.position) }
@@ -167,16 +170,47 @@ extension History {
     }
 
     /// Whether an image has a personal member with another value than the plainest.
-    /// - Parameter own: for an event whose personal members were forgotten, the other values: a plain value that steps have converted is
-    ///   none of them.
-    fileprivate func showsPersons(_ image: borrowing Image, at version: SchemaVersion, of own: Set<JSONValue>?) throws -> Bool {
+    /// - Parameters:
+    ///   - own: for an event whose personal members were forgotten, the other values: a plain value that steps have converted is none of them.
+    ///   - given: values that steps give to every such event.
+    fileprivate func showsPersons(
+        _ image: borrowing Image, at version: SchemaVersion, of own: Set<JSONValue>?, but given: Set<JSONValue>
+    ) throws -> Bool {
         guard let shape = self[version]?.events[image.type]?.shape else { return false }
-        let persons = shape.persons(in: try JSONValue(parsing: image.payload), withPlainest: false)
-        return own.map { own in persons.flatMap(\.leaves).contains(where: own.contains) } ?? !persons.isEmpty
+        let values = shape.persons(in: try JSONValue(parsing: image.payload), withPlainest: false).flatMap(\.leaves)
+        return values.contains { own?.contains($0) ?? !given.contains($0) }
+    }
+}
+
+extension PathRunner {
+    /// The values that steps give to an event at a version whatever it holds: those of its images if each of its own values is the plainest.
+    /// None if steps refuse such an event.
+    fileprivate func given(_ record: borrowing RecordView, _ type: String, at version: SchemaVersion) -> Set<JSONValue> {
+        var given: Set<JSONValue> = []
+        do {
+            let plain = Array(try JSONValue(parsing: record.payload).plainest.text.utf8)
+            try view(
+                SourceEvent(payload: plain.lent, time: record.time, metadata: record.metadata),
+                of: TypeAtVersion(type: type, version: record.born), stream: "", at: version
+            ) { given.formUnion(try JSONValue(parsing: $0.payload).leaves) }
+        } catch { return [] }
+        return given
     }
 }
 
 extension JSONValue {
+    /// The value with empty texts, zeros and false in the place of its own.
+    fileprivate var plainest: JSONValue {
+        switch self {
+        case .null: .null
+        case .bool: .bool(false)
+        case .number: .number("0")
+        case .string: .string("")
+        case .array(let elements): .array(elements.map(\.plainest))
+        case .object(let members): .object(members.map { .init(name: $0.name, value: $0.value.plainest) })
+        }
+    }
+
     /// The texts, numbers and truth values within a value.
     fileprivate var leaves: [JSONValue] {
         switch self {

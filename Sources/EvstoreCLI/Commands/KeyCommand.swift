@@ -177,8 +177,8 @@ struct ForgetCommand: Command {
             Archives of cuts are written anew without it. What was copied elsewhere before still holds it: prune older \
             backups (backup --keep).
 
-            What was written before a member was personal, or before the store was sealed, is not separate, and stays: \
-            the command tells how many events still show it, and how many have no image with the plainest value, each \
+            What was written before a member was personal, before the store was sealed, or at a version that does not \
+            mark its member, is not separate, and stays: the command tells how many events still show it, and how many have no image with the plainest value, each \
             with the first position (exit 8). It also names archives with lines that it can't read, which may hold the \
             data still, and copies that a running drill works with (exit 8).
 
@@ -220,7 +220,7 @@ extension ForgetReport {
         for name in unknown where !shown.contains(name) { "nothing    \(name) never had personal data" }
         for events in stillShown {
             "SHOWN      \(events.stream): \(counted(events.count, "event")) from position \(grouped(events.first.rawValue)) on "
-                + "still show personal data, at the live version or an older one: they were written before it was personal, before the "
+                + "still show personal data at a promised version: they were written before it was personal, before the "
                 + "store was sealed, or where their own version does not mark it"
         }
         for events in withoutImage {

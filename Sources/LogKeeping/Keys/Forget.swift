@@ -57,6 +57,8 @@ package enum Forget {
         // Order: the keys are overwritten before a read model is built again. If damage hides some keys, or the disk fails, the read models are
         // removed nevertheless. If the process is killed in between, another call of `forget` does the rest.
         if !forgotten.isEmpty || failure?.mayFollowOverwriting == true {
+            // Order: before the map is emptied. Where this process is killed behind that, the next build would find them ready.
+            for name in try Generation.names(in: context.store) { try Generation.condemn(named: name, in: context.store) }
             let (noted, ledger) = (report, names.compactMap { forgotten[$0] })
             try await context.log.changing { update in
                 update.state.generations = [:]

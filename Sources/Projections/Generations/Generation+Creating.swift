@@ -44,7 +44,9 @@ extension Generation {
             }
             do {
                 defer { generation.close() }
+                // The mark need not be durable: nobody finds the directory before it is renamed, and without its mark an empty file is checked.
                 try environment.write { transaction in try generation.put(header, &transaction) }
+                // Order: before the rename, which gives the file its name.
                 try environment.sync()
             }
             try Directory.sync(made)
@@ -68,6 +70,15 @@ extension Generation {
         try converting("removing the generation \(name)", at: home(in: store) + "/" + name) {
             guard !name.contains("/"), !name.hasPrefix(".") else { throw EvstoreError.misuse("\(quoted(name)) is not a name") }
             try Directory.remove(home(in: store) + "/" + name, overwriting: KeyedFiles.isOne)
+        }
+    }
+
+    /// Durably marks a generation as damaged, so that nobody takes it for a read model any more, also where it is not removed afterwards.
+    package static func condemn(named name: String, in store: String) throws(EvstoreError) {
+        let directory = home(in: store) + "/" + name
+        try converting("marking the generation \(name)", at: directory) {
+            _ = DamageNote(directory).damaged("")
+            try Directory.sync(directory)
         }
     }
 
