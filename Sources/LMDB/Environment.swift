@@ -22,7 +22,8 @@ package final class Environment: @unchecked Sendable {
         package var readOnly: Bool
         /// Makes `data.mdb` where it is missing; otherwise a missing file is an error.
         package var creating: Bool
-        /// Whether every commit is made durable; otherwise `sync()` does that. For data that counts only after its directory is renamed.
+        /// Whether every commit is made durable; otherwise `sync()` does that. For a file that this call makes, in a directory that counts
+        /// only after it is renamed.
         package var isSyncing = true
         /// Whether a writer that takes turn after turn keeps its lock in between. Whoever sets this must end the lease (`endLease`).
         package var leasesTurns = false

@@ -60,6 +60,9 @@ package enum Backup {
         try directory.checkLedger(before, own: context.log.ledger(), provenBy: context.log.access.keys?.subjects.ring)
         try directory.sweep(overwriting: context.log.keyFile != nil)
         var shared = try directory.whole(before?.blocks ?? [], provenBy: context.log.access.keys?.codes)
+        if let lost = before?.blocks.dropFirst(shared.count).first {
+            context.warn("\(directory.path)/\(lost.file) is missing or damaged: this run has its blocks anew; verify the older runs")
+        }
         // A cut may have discarded the last events of the newest runs.
         while let last = shared.last, try last.base.map({ try context.log.holds($0) }) != true { shared.removeLast() }
         // A retired secret still opens the older files: blocks under the present keys are not appended to those.

@@ -244,7 +244,7 @@ struct BackupDirectory {
         let file = try File(path + "/" + part.file, .read)
         var (offset, number, link) = (0, last, "")
         while offset < part.bytes {
-            let bytes = try file.read(BackupFrame.headerBytes + (codes == nil ? 0 : BackupFrame.codeBytes), at: offset)
+            let bytes = try file.read(BackupFrame.headerBytes + BackupFrame.codeBytes, at: offset)
             guard let header = BackupFrame.header(bytes, provenBy: codes) else { return false }
             guard header.number == number.map({ $0 &+ 1 }) ?? 0 else { return false }
             (offset, number, link) = (offset + header.frameBytes, header.number, hex(header.link))

@@ -52,18 +52,18 @@ enum BackupFrame {
 
     /// What a header says of its frame, whose body is not read; nil where it is no header.
     /// - Parameters:
-    ///   - header: the bytes of the header, and a code behind it where the frame has one.
-    ///   - codes: where not nil, a frame without a right code counts as no frame.
+    ///   - header: those of the header and, where they are there, of a code.
+    ///   - codes: what the keys make; a frame whose code is not theirs is none, and neither is one with a code where they are nil.
     static func header(_ header: [UInt8], provenBy codes: StoreCodes?) -> (number: UInt64, link: [UInt8], frameBytes: Int)? {
         guard header.count >= headerBytes else { return nil }
         let row = header.lent
         let (magic, size) = (row.load(UInt32.self, at: 0), row.load(UInt64.self, at: 8))
         guard magic == Self.magic || magic == magicWithCode, size <= UInt64(bytesMax) else { return nil }
         let hasCode = magic == magicWithCode
-        if let codes {
-            guard hasCode, header.count == headerBytes + codeBytes,
-                codes.frames.isCode(row.slice(headerBytes, codeBytes), of: row.slice(linkedBytes, headerBytes - linkedBytes))
-            else { return nil }
+        if Guard.frameCode.isOn {
+            guard hasCode == (codes != nil), !hasCode || header.count == headerBytes + codeBytes else { return nil }
+            let link = row.slice(linkedBytes, headerBytes - linkedBytes)
+            if let codes, !codes.frames.isCode(row.slice(headerBytes, codeBytes), of: link) { return nil }
         }
         return (
             row.load(UInt64.self, at: 16), Array(header[linkedBytes ..< headerBytes]), headerBytes + (hasCode ? codeBytes : 0) + Int(size)

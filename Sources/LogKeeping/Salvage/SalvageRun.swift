@@ -220,7 +220,7 @@ extension EventLog {
                     id: "STORE002", position: Position(gap.lowerBound),
                     message: "no block holds the positions \(gap.lowerBound) to \(gap.upperBound)")
             }
-            let lacksKeys = try SalvagedKeys.areMissing(of: salvage)
+            let lacksKeys = SalvagedKeys.areMissing(of: salvage)
             let first: Advice = "put the file \(StoreKeys.fileName) of a backup there first; then "
             findings.append(
                 Finding(

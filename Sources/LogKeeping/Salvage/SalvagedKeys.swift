@@ -24,14 +24,18 @@ struct SalvagedKeys {
         return bytes.lent.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.sealed != 0
     }
 
-    /// Whether the events are sealed, and no file beside the log has their keys.
-    static func areMissing(of salvage: Salvage) throws -> Bool {
-        guard let first = salvage.log.blocks.first ?? salvage.log.unconfirmed.first, try isSealed(first, of: salvage) else { return false }
-        guard let store = salvage.source.store else { return true }
+    /// Whether the events are sealed, and no file beside the log has their keys. False where that can't be found out.
+    static func areMissing(of salvage: Salvage) -> Bool {
         do {
+            guard let first = salvage.log.blocks.first ?? salvage.log.unconfirmed.first else { return false }
+            let isSealed = try isSealed(first, of: salvage)
+            guard isSealed, let store = salvage.source.store else { return isSealed }
             let file = try StoreKeys.file(at: store)
             return file == nil
-        } catch { return true }
+        } catch {
+            if case EvstoreError.storeDamaged = error { return true }
+            return false
+        }
     }
 
     /// Nil where the events are not sealed.
