@@ -276,7 +276,7 @@ extension Laws {
         let small = failure.shrunk(history)
         let event = small.event
         var what = "\(failure.verdict.law): \(event.type) born at \(event.born) "
-        let origin = event.origin.rawValue + (small.events == failure.events ? "" : ", made smaller,")
+        let origin = "\(event.origin.rawValue)\(small.events == failure.events ? "" : ", made smaller,")"
         what += "\(sentence(failure.verdict.law)) \(failure.target): \(origin) \(small.example(history))"
         if case .noImage(let image)? = failure.verdict.error {
             what += "; \(image.op) of \(image.step) at \(image.pointer.isEmpty ? "the payload" : image.pointer) takes \(image.expected)"

@@ -50,13 +50,13 @@ package enum Quarantine {
             let current = try GenerationSet.registered(context, at: state.live, state)
             // The newest events may have no image either.
             try current.follow()
-            let before = try current.quarantineRows()
-            var report = QuarantineRetryReport(rebuilt: [], before: before, after: before)
             let lacking = Set(try current.headers().filter { $0.header.quarantined > 0 }.map(\.entry.name))
             var better = current
             for index in better.entries.indices where lacking.contains(better.entries[index].name) { better.entries[index].directory = nil }
             let names = try better.build(onError: .quarantine).map(\.name)
-            let after = try better.quarantineRows()
+            for both in [better, current] { try both.follow() }
+            let (before, after) = (try current.quarantineRows(), try better.quarantineRows())
+            var report = QuarantineRetryReport(rebuilt: [], before: before, after: before)
             guard after < before else {
                 try GenerationSweep.run(context)
                 return report

@@ -47,20 +47,28 @@ final class SampleTrial: Sendable {
 
 /// The parts of the log that a sample is taken from: windows of consecutive events.
 struct SampleWindows: Sendable {
-    /// Nearly certain to hold what one event in a thousand has; a build finds what is rarer (`Witnesses`). A plan takes as many, so that a
-    /// replay meets all that its plan has met.
+    /// By 98 in 100 they hold what one event in a thousand has, wherever it lies; a build notes what is rarer (`Witnesses`). A plan takes the
+    /// same, so that a replay of the same log meets all that its plan has met.
     static let eventsMax = 4_000
+    /// A log of so many events is tried whole.
+    static let wholeMax: UInt64 = 10_000
     private static let windows: UInt64 = 40
 
     private(set) var ranges: [ClosedRange<UInt64>] = []
     /// Only events born above this version are sampled.
     let bornAbove: SchemaVersion?
 
+    /// All events of a log of up to `wholeMax`, else windows of `eventsMax`.
+    init(_ context: MigrationContext) throws(EvstoreError) {
+        let last = try context.last().position
+        let isSmall = last.events(after: .start) <= Self.wholeMax
+        self.init(after: .start, through: last, eventsMax: isSmall ? Self.wholeMax : UInt64(Self.eventsMax))
+    }
+
     /// The windows behind a position (the log's start by default): all events where there are at most `eventsMax`, else evenly spaced
     /// windows, no two of which have an event in common.
     init(
-        _ context: MigrationContext, eventsMax: Int = SampleWindows.eventsMax, after start: Position = .start,
-        bornAbove: SchemaVersion? = nil
+        _ context: MigrationContext, eventsMax: Int, after start: Position = .start, bornAbove: SchemaVersion? = nil
     ) throws(EvstoreError) {
         self.init(after: start, through: try context.last().position, eventsMax: UInt64(clamping: eventsMax), bornAbove: bornAbove)
     }
