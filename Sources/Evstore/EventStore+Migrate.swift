@@ -127,19 +127,28 @@ extension EventStore {
         try Quarantine.list(context(Job("list the quarantine")), at: try effective(version), projection: projection)
     }
 
-    /// Brings the read models of a version that were built up to the log's end, as far as this handle can. Nil stands for one that was not
-    /// built.
-    package func caughtUpNotes(
-        at version: SchemaVersion?
-    ) async throws(EvstoreError) -> [(projection: String, note: QueryNote?)] {
+    /// Brings the read models of a version that were built up to the log's end, as far as this handle can.
+    /// - Returns: a sentence about each that is not there.
+    package func catchUpBuilt(at version: SchemaVersion?) async throws(EvstoreError) -> [String] {
         let (version, evolution) = (try effective(version), try evolving.current())
         try requireVersion(version, evolution)
-        var notes: [(projection: String, note: QueryNote?)] = []
+        var sentences: [String] = []
         for definition in try evolution.definitions(at: version) {
-            let isBuilt = evolution.state.generations[definition.fingerprint.hex] != nil
-            notes.append((definition.name, isBuilt ? try await readModel(definition.name, at: version, mayLag: true).note : nil))
+            let what = "\(definition.name) at \(version)"
+            guard evolution.state.generations[definition.fingerprint.hex] != nil else {
+                sentences.append("\(what) was not built")
+                continue
+            }
+            do throws(EvstoreError) {
+                let note = try await readModel(definition.name, at: version, mayLag: true).note
+                guard note.lag > 0 else { continue }
+                sentences.append("\(what) is \(counted(note.lag, "event")) behind" + (note.reason.map { ": \($0)" } ?? ""))
+            } catch {
+                if case .interrupted = error { throw error }
+                sentences.append("\(what) could not take in the newest events: \(error.message)")
+            }
         }
-        return notes
+        return sentences
     }
 
     /// Hands over what `quarantine(at:)` lists, one by one.

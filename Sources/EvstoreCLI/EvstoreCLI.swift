@@ -84,6 +84,9 @@ public enum EvstoreCLI {
     /// Fast way: the command that the first word names, read by its own parser, without those of all others. Nil where it is not the first
     /// word, or can't take the rest: the whole tree then says why.
     static func commandAlone(_ arguments: [String]) -> (any ParsedCommand)? {
+        // The tree takes its own options out first, where these would take such a word as their value.
+        let takesAny = zip(arguments, arguments.dropFirst()).contains { ["--from", "--to", "--equals"].contains($0) && $1.hasPrefix("-") }
+        if takesAny { return nil }
         let named = RootCommand.configuration.subcommands.first { $0.configuration.commandName == arguments.first }
         do { return try named?.parseAsRoot(Array(arguments.dropFirst())) as? any ParsedCommand } catch { return nil }
     }

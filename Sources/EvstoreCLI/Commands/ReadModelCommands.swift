@@ -209,10 +209,6 @@ extension QueryNote {
                 "note: \(projection) at \(version) lacks \(counted(quarantined, "quarantined event")): "
                     + "evstore quarantine list --at \(version)")
         }
-        writeLag(projection, to: output)
-    }
-
-    func writeLag(_ projection: String, to output: Output) {
         if lag > 0 {
             output.note("note: \(projection) at \(version) is \(counted(lag, "event")) behind" + (reason.map { ": \($0)" } ?? ""))
         }
@@ -290,13 +286,7 @@ struct QuarantineCommand: ParsableCommand, Group {
         func run(in session: Session) async throws {
             try await session.withStore(.writingIfAllowed) { store in
                 let version = try store.version(ifNamed: at)
-                for (projection, note) in try await store.caughtUpNotes(at: version) {
-                    if let note {
-                        note.writeLag(projection, to: session.output)
-                    } else {
-                        session.output.note("note: \(projection) was not built\(version.map { " at \($0)" } ?? "")")
-                    }
-                }
+                for sentence in try await store.catchUpBuilt(at: version) { session.output.note("note: \(sentence)") }
                 try store.forEachQuarantined(at: version) { row in try session.output.row(row) }
             }
         }
