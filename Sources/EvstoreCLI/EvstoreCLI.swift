@@ -83,16 +83,16 @@ public enum EvstoreCLI {
 
     /// Fast way: the command that the first word names, read by its own parser, without those of all others. Nil where it is not the first
     /// word, or can't take the rest: the whole tree then says why.
-    static func commandAlone(_ arguments: [String]) -> (any ParsedCommand)? {
+    static func commandAlone(_ arguments: [String]) -> (any Command)? {
         // The tree takes its own options out first, where these would take such a word as their value.
         let takesAny = zip(arguments, arguments.dropFirst()).contains { ["--from", "--to", "--equals"].contains($0) && $1.hasPrefix("-") }
         if takesAny { return nil }
         let named = RootCommand.configuration.subcommands.first { $0.configuration.commandName == arguments.first }
-        do { return try named?.parseAsRoot(Array(arguments.dropFirst())) as? any ParsedCommand } catch { return nil }
+        do { return try named?.parseAsRoot(Array(arguments.dropFirst())) as? any Command } catch { return nil }
     }
 
     /// The command that the arguments name; nil where they asked for help, which has then been printed.
-    private static func parse(_ arguments: [String], output: Output) throws -> (any ParsedCommand)? {
+    private static func parse(_ arguments: [String], output: Output) throws -> (any Command)? {
         // The parser would print this program's version, and do nothing of what is asked for.
         let own = Arguments.own(arguments)
         let commands = RootCommand.configuration.subcommands.map { $0.configuration.commandName ?? "" }
@@ -104,7 +104,7 @@ public enum EvstoreCLI {
         do {
             if let command = commandAlone(arguments) { return command }
             var parsed = try RootCommand.parseAsRoot(arguments)
-            if let command = parsed as? any ParsedCommand { return command }
+            if let command = parsed as? any Command { return command }
             if let group = parsed as? any Group {
                 if !output.json { output.raw(RootCommand.helpMessage(for: type(of: parsed)) + "\n") }
                 throw UsageError("a command is missing", see: type(of: group).path)

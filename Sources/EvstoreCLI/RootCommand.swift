@@ -32,32 +32,32 @@ struct RootCommand: ParsableCommand, Group {
             """,
         version: "0.2.0",
         groupedSubcommands: [
-            CommandGroup(name: "Looking", subcommands: [StatusCommand.full, JournalCommand.full, VerifyCommand.full]),
+            CommandGroup(name: "Looking", subcommands: [StatusCommand.self, JournalCommand.self, VerifyCommand.self]),
             CommandGroup(
                 name: "Events",
                 subcommands: [
-                    InitCommand.full, ImportCommand.full, AppendCommand.full, ReadCommand.full, WatchCommand.full, ExportCommand.full,
+                    InitCommand.self, ImportCommand.self, AppendCommand.self, ReadCommand.self, WatchCommand.self, ExportCommand.self,
                 ]),
-            CommandGroup(name: "Read models", subcommands: [QueryCommand.full, DiffCommand.full, QuarantineCommand.self]),
-            CommandGroup(name: "Effects", subcommands: [ConsumeCommand.full, ConsumersCommand.self]),
+            CommandGroup(name: "Read models", subcommands: [QueryCommand.self, DiffCommand.self, QuarantineCommand.self]),
+            CommandGroup(name: "Effects", subcommands: [ConsumeCommand.self, ConsumersCommand.self]),
             CommandGroup(
                 name: "Versions",
                 subcommands: [
-                    SchemaCommand.self, PlanCommand.full, ReplayCommand.full, RollbackCommand.full, FinalizeCommand.full,
+                    SchemaCommand.self, PlanCommand.self, ReplayCommand.self, RollbackCommand.self, FinalizeCommand.self,
                     SnapshotCommand.self,
                 ]),
-            CommandGroup(name: "Several machines", subcommands: [ClusterCommand.self, JoinCommand.full]),
+            CommandGroup(name: "Several machines", subcommands: [ClusterCommand.self, JoinCommand.self]),
             CommandGroup(
                 name: "Keeping",
                 subcommands: [
-                    BackupCommand.full, RestoreCommand.full, FollowCommand.full, PromoteCommand.full, SalvageCommand.full,
-                    DrillCommand.full, KeyCommand.self, RecipherCommand.full,
-                    ForgetCommand.full,
+                    BackupCommand.self, RestoreCommand.self, FollowCommand.self, PromoteCommand.self, SalvageCommand.self,
+                    DrillCommand.self, KeyCommand.self, RecipherCommand.self,
+                    ForgetCommand.self,
                 ]),
         ] + serving)
 
     #if Service
-        private static let serving = [CommandGroup(name: "Serving", subcommands: [ServeCommand.full, InspectCommand.full])]
+        private static let serving = [CommandGroup(name: "Serving", subcommands: [ServeCommand.self, InspectCommand.self])]
     #else
         private static let serving: [CommandGroup] = []
     #endif

@@ -92,30 +92,10 @@ struct Application: Sendable {
     let projections: [any SwiftProjection]
 }
 
-/// A command's own arguments and options, and what it does in a session.
-protocol Command: ParsableArguments {
-    static var configuration: CommandConfiguration { get }
-    func run(in session: Session) async throws
-}
-
-extension Command {
-    /// The command as it is parsed: with the options of every command before its own.
-    static var full: any ParsableCommand.Type { FullCommand<Self>.self }
-}
-
-/// A command that was parsed with the options of every command.
-protocol ParsedCommand: ParsableCommand {
+/// A command: parsed by the argument parser, run in a session.
+protocol Command: ParsableCommand {
     var global: GlobalOptions { get }
     func run(in session: Session) async throws
-}
-
-private struct FullCommand<Own: Command>: ParsedCommand {
-    static var configuration: CommandConfiguration { Own.configuration }
-
-    @OptionGroup(title: "Everywhere") var global: GlobalOptions
-    @OptionGroup var own: Own
-
-    func run(in session: Session) async throws { try await own.run(in: session) }
 }
 
 extension EventStore {

@@ -17,8 +17,8 @@ struct CommandAloneTests {
     }()
 
     /// What the tree of all commands reads; nil where it reads none, or fails.
-    private func ofTree(_ words: [String]) -> (any ParsedCommand)? {
-        do { return try RootCommand.parseAsRoot(words) as? any ParsedCommand } catch { return nil }
+    private func ofTree(_ words: [String]) -> (any Command)? {
+        do { return try RootCommand.parseAsRoot(words) as? any Command } catch { return nil }
     }
 
     @Test("a command that is read alone is the one that the whole tree reads, with the same values; what it can't read, the tree decides")

@@ -19,6 +19,8 @@ struct BackupCommand: Command {
             Over a pipe: evstore backup - | ssh other 'cat > orders.evf'
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Argument(help: ArgumentHelp("A directory for the backups of this store alone, or -.", valueName: "dir|-")) var target: String
     @Option(help: ArgumentHelp("Forget all runs but the newest ones.", valueName: "n")) var keep: Int?
 
@@ -98,6 +100,8 @@ struct RestoreCommand: Command {
             Before a mistake: evstore restore /mnt/other/orders --into before --to 2026-11-20T14:00:00Z
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Argument(help: ArgumentHelp("A backup's directory (its newest run), a file, or -.", valueName: "dir|file|-")) var source: String
     @Option(name: .customLong("run"), help: ArgumentHelp("Which run of the directory; the newest where it is not given.", valueName: "n"))
     var number: UInt64?
@@ -166,6 +170,8 @@ struct SalvageCommand: Command {
             Example: evstore --store orders salvage --into orders.salvaged
             Before:  evstore --store orders verify      what is wrong, and what would come back
             """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Option(help: ArgumentHelp("Where the new store is made: nothing is there, or an empty directory.", valueName: "dir")) var into: String
 
@@ -238,6 +244,8 @@ struct FollowCommand: Command {
             Over a pipe, from a timer: ssh primary 'evstore --store orders backup -' | evstore --store standby follow --from -
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Option(help: ArgumentHelp("A directory of backups, a file, or -.", valueName: "dir|file|-")) var from: String
     @Option(
         help: ArgumentHelp("How often it looks for a newer backup, such as 500ms, 5s or 2m; 5s where it is not given.", valueName: "time"))
@@ -255,7 +263,7 @@ struct FollowCommand: Command {
     }
 
     func run(in session: Session) async throws {
-        let replica = try session.global.storePath()
+        let replica = try global.storePath()
         if Input.isFile(from) {
             if every != nil { throw EvstoreError.usage("--every is for a directory: \(from) is one backup") }
             let input = try Input.pieces(from, session.interrupts)
@@ -351,6 +359,8 @@ struct PromoteCommand: Command {
 
             Example: evstore --store standby promote
             """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     func run(in session: Session) async throws {
         let report = try await session.withStore { store in try await store.maintenance.promote() }

@@ -17,7 +17,7 @@ struct ClusterCommand: ParsableCommand, Group {
             An existing store: evstore --store orders cluster copy --log "host=db1 dbname=orders" --name orders --node a
             """,
         subcommands: [
-            Create.full, Copy.full, Status.full, CatchUp.full, Leave.full, Rescue.full, Prune.full, Check.full, AcceptServer.full,
+            Create.self, Copy.self, Status.self, CatchUp.self, Leave.self, Rescue.self, Prune.self, Check.self, AcceptServer.self,
         ])
 
     struct Create: Command {
@@ -25,13 +25,14 @@ struct ClusterCommand: ParsableCommand, Group {
             commandName: "create", abstract: "Makes an empty cluster log, which nodes can join.",
             discussion: "Example: evstore cluster create --log \"host=db1 dbname=orders\" --name orders --schemas Schemas/orders --at v1")
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @OptionGroup(title: "The cluster log") var cluster: ClusterOptions
 
         @Option(help: ArgumentHelp("The version to begin at; the newest of --schemas where it is not given.", valueName: "vN"))
         var at: String?
 
         func run(in session: Session) async throws {
-            let schemas = try Schemas.load(session.global.schemasPath(for: "cluster create"))
+            let schemas = try Schemas.load(global.schemasPath(for: "cluster create"))
             let version = try at.map { try schemas.version(named: $0) }
             let cluster = try cluster.cluster(session)
             try await cluster.create(
@@ -52,6 +53,7 @@ struct ClusterCommand: ParsableCommand, Group {
                 Example: evstore --store orders cluster copy --log "host=db1 dbname=orders" --name orders --node a
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @OptionGroup(title: "The cluster log") var cluster: ClusterOptions
 
         @Option(help: ArgumentHelp("This node's own name in the cluster.", valueName: "node")) var node: String
@@ -78,6 +80,7 @@ struct ClusterCommand: ParsableCommand, Group {
                 Without a node: evstore cluster status --log "host=db1 dbname=orders" --name orders
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @OptionGroup(title: "The cluster log") var cluster: KnownClusterOptions
 
         func run(in session: Session) async throws {
@@ -118,6 +121,8 @@ struct ClusterCommand: ParsableCommand, Group {
                 Example: evstore --store orders cluster catch-up
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
         func run(in session: Session) async throws {
             let (before, after) = try await session.withStore(isStale: true) { store in
                 _ = try store.requireNode()
@@ -141,6 +146,8 @@ struct ClusterCommand: ParsableCommand, Group {
             commandName: "leave", abstract: "Takes this node out of its cluster log: a store of its own, with all events it has.",
             discussion: "Nobody else may have the store open.\n\nExample: evstore --store orders cluster leave")
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
         func run(in session: Session) async throws {
             let (log, position) = try await session.withStore { store in
                 let node = try store.requireNode()
@@ -163,6 +170,8 @@ struct ClusterCommand: ParsableCommand, Group {
 
                 Example: evstore --store orders cluster rescue --into rescued.jsonl
                 """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         @Option(help: ArgumentHelp("The file that gets the lines; nothing may be there.", valueName: "file")) var into: String
 
@@ -198,6 +207,8 @@ struct ClusterCommand: ParsableCommand, Group {
                 Example: evstore --store orders cluster prune /mnt/copies
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
         @Argument(help: ArgumentHelp("The directory of this node's backups.", valueName: "dir")) var backups: String
 
         func run(in session: Session) async throws {
@@ -226,6 +237,7 @@ struct ClusterCommand: ParsableCommand, Group {
                 Without a node: evstore cluster check --log "host=db1,db2 dbname=orders" --name orders
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @OptionGroup(title: "The cluster log") var cluster: KnownClusterOptions
 
         func run(in session: Session) async throws {
@@ -265,6 +277,8 @@ struct ClusterCommand: ParsableCommand, Group {
 
                 Example: evstore --store orders cluster accept-server
                 """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         func run(in session: Session) async throws {
             let (log, position) = try await session.withStore(isStale: true) { store in
@@ -340,13 +354,14 @@ struct JoinCommand: Command {
             And then the node: evstore --store orders join --name orders --node a --replace
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
     @OptionGroup(title: "The cluster log") var cluster: ClusterOptions
 
     @Option(help: ArgumentHelp("This node's own name in the cluster.", valueName: "node")) var node: String
     @Flag(help: "Take the place of a node of this name, whose store is lost.") var replace = false
 
     func run(in session: Session) async throws {
-        let (path, cluster) = try (session.global.storePath(), cluster.cluster(session))
+        let (path, cluster) = try (global.storePath(), cluster.cluster(session))
         try await StoreMaintenance.join(
             cluster, as: node, into: path, replacing: replace, options: session.options(), logger: session.logger,
             progress: session.progress)

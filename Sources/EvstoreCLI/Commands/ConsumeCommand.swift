@@ -24,6 +24,8 @@ struct ConsumeCommand: Command {
             For a timer: evstore consume mailer --once --time-limit 30 -- ./send.sh
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Argument(help: "The consumer's name.") var name: String
 
     @Argument(
@@ -181,12 +183,14 @@ struct ConsumersCommand: ParsableCommand, Group {
         commandName: "consumers",
         abstract: "Who handles events once each: places, and events that were put aside.",
         discussion: "Example: evstore consumers list",
-        subcommands: [List.full, Parked.full, Retry.full, Drop.full, Reset.full, Remove.full])
+        subcommands: [List.self, Parked.self, Retry.self, Drop.self, Reset.self, Remove.self])
 
     struct List: Command {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "Prints each with its place, how far it lags, and who holds its name.",
             discussion: "Example: evstore consumers list --json")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         func run(in session: Session) async throws {
             let rows = try await session.withStore(.reading) { store in try store.consumers() }
@@ -200,6 +204,7 @@ struct ConsumersCommand: ParsableCommand, Group {
             commandName: "parked", abstract: "Prints the events that a consumer has put aside, with the reason.",
             discussion: "Example: evstore consumers parked mailer")
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @Argument(help: "The consumer's name.") var name: String
 
         func run(in session: Session) async throws {
@@ -217,6 +222,7 @@ struct ConsumersCommand: ParsableCommand, Group {
                 Example: evstore consumers retry mailer --position 1204511
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @Argument(help: "The consumer's name.") var name: String
         @Option(help: ArgumentHelp("Only the event at this position.", valueName: "n")) var position: UInt64?
 
@@ -233,6 +239,7 @@ struct ConsumersCommand: ParsableCommand, Group {
             commandName: "drop", abstract: "Gives parked events up: one, or all; the reason stands in the journal.",
             discussion: "Example: evstore consumers drop mailer --position 1204511 --reason 'the address is gone'")
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @Argument(help: "The consumer's name.") var name: String
         @Option(help: ArgumentHelp("Only the event at this position.", valueName: "n")) var position: UInt64?
         @Flag(help: "All of them.") var all = false
@@ -259,6 +266,7 @@ struct ConsumersCommand: ParsableCommand, Group {
                 Example: evstore consumers reset mailer --to 1204511
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @Argument(help: "The consumer's name.") var name: String
         @Option(help: ArgumentHelp("start, end, or the position behind which it goes on.", valueName: "place")) var to: String
 
@@ -279,6 +287,7 @@ struct ConsumersCommand: ParsableCommand, Group {
             commandName: "remove", abstract: "Forgets a consumer, its place and what it has parked.",
             discussion: "Example: evstore consumers remove mailer")
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @Argument(help: "The consumer's name.") var name: String
 
         func run(in session: Session) async throws {

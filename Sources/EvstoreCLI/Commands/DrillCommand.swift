@@ -22,6 +22,8 @@ struct DrillCommand: Command {
             Three versions back: evstore drill --from v2
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Option(help: ArgumentHelp("The version to rehearse; the newest that is known where it is not given.", valueName: "vN")) var to: String?
     @Option(
         help: ArgumentHelp(
@@ -38,7 +40,7 @@ struct DrillCommand: Command {
         let report = try await session.withStore { store in
             try await store.maintenance.drill(
                 to: store.version(ifNamed: to), from: store.version(ifNamed: from), backups: backup,
-                olderProgram: withBinary.map { Self.older($0, keyed: session.global.keyWords, session.interrupts) },
+                olderProgram: withBinary.map { Self.older($0, keyed: global.keyWords, session.interrupts) },
                 seed: seed, progress: session.progress)
         }
         try session.output.print(report)

@@ -13,12 +13,14 @@ struct KeyCommand: ParsableCommand, Group {
 
             Example: evstore --key-file orders.key key list
             """,
-        subcommands: [List.full, Add.full, Rotate.full, Retire.full])
+        subcommands: [List.self, Add.self, Rotate.self, Retire.self])
 
     struct List: Command {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "Prints slots and data keys; nothing where events are not sealed.",
             discussion: "Example: evstore --key-file orders.key key list --json")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         func run(in session: Session) async throws {
             let keys = try await session.withStore(.reading) { store in store.maintenance.keys() }
@@ -37,6 +39,7 @@ struct KeyCommand: ParsableCommand, Group {
                 Example: evstore --key-file orders.key key add --new-passphrase-file spare --label safe
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @OptionGroup var new: NewSecretOptions
 
         @Option(help: ArgumentHelp("Whose it is, up to 40 bytes; anybody can read it.", valueName: "text")) var label = ""
@@ -49,7 +52,7 @@ struct KeyCommand: ParsableCommand, Group {
         }
 
         func run(in session: Session) async throws {
-            guard let secret = try new.secret(apartFrom: session.global.storePath()) else { return }
+            guard let secret = try new.secret(apartFrom: global.storePath()) else { return }
             let key = try await session.withStore { store in try await store.maintenance.addKey(secret, derivation: kdf, label: label) }
             try session.output.print(key)
         }
@@ -66,6 +69,7 @@ struct KeyCommand: ParsableCommand, Group {
                 Example: evstore --key-file orders.key key rotate
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @Option(help: ArgumentHelp("aes-256-gcm, or aes-256-cbc-hmac-sha256 for older systems.", valueName: "suite"), transform: oneOf)
         var suite: CipherSuite = .gcm
 
@@ -86,6 +90,7 @@ struct KeyCommand: ParsableCommand, Group {
                 Example: evstore --key-file orders.key key retire slot 2
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
         @Argument(help: "slot or data.", transform: oneOf) var kind: StoreKey.Kind
         @Argument(help: "Its number.") var number: UInt32
 
@@ -133,6 +138,7 @@ struct RecipherCommand: Command {
             A plain store: evstore recipher --into orders.sealed --new-key-file orders.key
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
     @OptionGroup var new: NewSecretOptions
 
     @Option(help: ArgumentHelp("Where the new store is made: nothing is there, or an empty directory.", valueName: "dir")) var into: String
@@ -145,9 +151,9 @@ struct RecipherCommand: Command {
     }
 
     func run(in session: Session) async throws {
-        let store = try session.global.storePath()
+        let store = try global.storePath()
         // Without another secret, the old store's secret opens the new one.
-        let secret = try plain ? nil : new.secret(apartFrom: store) ?? session.global.secret()
+        let secret = try plain ? nil : new.secret(apartFrom: store) ?? global.secret()
         if secret == nil && !plain {
             throw EvstoreError.usage("what opens the new store? Say --new-key-file FILE or --new-passphrase-file FILE, or --plain")
         }
@@ -184,6 +190,8 @@ struct ForgetCommand: Command {
 
             Example: evstore forget customer-17 --for-good
             """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Argument(help: ArgumentHelp("The streams.", valueName: "stream")) var streams: [String]
 

@@ -15,6 +15,8 @@ struct PlanCommand: Command {
             image, 10 where it asks for --yes, 6 where it needs the application.
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Option(help: ArgumentHelp("The version to plan for.", valueName: "vN")) var to: String
 
     @Flag(help: "Exit with 4 where a replay, or a rollback, has something to do.") var exitCode = false
@@ -202,6 +204,8 @@ struct ReplayCommand: Command {
             Mend the rows of the live version: evstore replay --to v5 --from-events
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Option(help: ArgumentHelp("The version, or a label of it.", valueName: "vN")) var to: String
 
     @Flag(help: "Do all of the work in a scratch directory and throw it away.") var dryRun = false
@@ -327,6 +331,8 @@ struct RollbackCommand: Command {
             Example: evstore rollback --to-snapshot before-v5 --discard-tail
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Option(help: ArgumentHelp("The version; the one the last replay came from where it is not given.", valueName: "vN"))
     var to: String?
 
@@ -432,6 +438,8 @@ struct FinalizeCommand: Command {
 
             Example: evstore finalize v5
             """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Argument(help: ArgumentHelp("The live version, said again to be sure.", valueName: "vN")) var version: String
 

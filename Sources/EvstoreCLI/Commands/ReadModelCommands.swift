@@ -26,6 +26,8 @@ struct QueryCommand: Command {
             Example: evstore query orders --prefix 4 --format tsv --columns /state,/total
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Argument(help: "The projection's name.") var projection: String
     @Argument(help: "One row's key.") var key: String?
 
@@ -83,11 +85,11 @@ struct QueryCommand: Command {
         if let after, let cursor = QueryCursor(after), cursor.isOfIndex != (index != nil) {
             throw ValidationError(index == nil ? "this cursor of --after needs --index NAME" : "this cursor of --after is none of an index")
         }
+        if format == .tsv && global.json { throw ValidationError("--json and --format tsv exclude each other") }
         _ = try pointers()
     }
 
     func run(in session: Session) async throws {
-        if format == .tsv && session.global.json { throw UsageError("--json and --format tsv exclude each other", see: "evstore query") }
         let pointers = try pointers()
         try await session.withStore(.writingIfAllowed) { store in
             let version = try store.version(ifNamed: at)
@@ -223,6 +225,8 @@ struct DiffCommand: Command {
             Example: evstore diff orders --at v4 --at v5
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Argument(help: "The projection's name.") var projection: String
     @Argument(help: "One row's key.") var key: String?
 
@@ -269,7 +273,7 @@ struct QuarantineCommand: ParsableCommand, Group {
         commandName: "quarantine",
         abstract: "The events that a read model could not take in: listed, never dropped.",
         discussion: "Example: evstore quarantine list",
-        subcommands: [List.full, Show.full, Retry.full])
+        subcommands: [List.self, Show.self, Retry.self])
 
     struct List: Command {
         static let configuration = CommandConfiguration(
@@ -279,6 +283,8 @@ struct QuarantineCommand: ParsableCommand, Group {
 
                 Example: evstore quarantine list --at v5 --json
                 """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         @Option(help: ArgumentHelp("The version of the read models; the live one where it is not given.", valueName: "vN"))
         var at: String?
@@ -296,6 +302,8 @@ struct QuarantineCommand: ParsableCommand, Group {
         static let configuration = CommandConfiguration(
             commandName: "show", abstract: "Prints one of them as it was written, and why it was not taken in.",
             discussion: "Example: evstore quarantine show 1204511")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         @Argument(help: "The event's position.") var position: UInt64
 
@@ -327,6 +335,8 @@ struct QuarantineCommand: ParsableCommand, Group {
 
                 Example: evstore quarantine retry
                 """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         func run(in session: Session) async throws {
             let report = try await session.withStore { store in

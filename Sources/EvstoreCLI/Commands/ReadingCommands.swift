@@ -15,6 +15,8 @@ struct ReadCommand: Command {
             The last event of all: evstore read --backwards --limit 1
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Argument(help: "The stream; the whole log where it is not given.") var stream: String?
 
     @Option(help: ArgumentHelp("The version to see them at; the live one where it is not given.", valueName: "vN"))
@@ -72,6 +74,8 @@ struct WatchCommand: Command {
             Example: evstore watch order-42
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Argument(help: "The stream; the whole log where it is not given.") var stream: String?
 
     @Option(help: ArgumentHelp("The version to see events at; the live one where it is not given.", valueName: "vN"))
@@ -116,6 +120,8 @@ struct ExportCommand: Command {
             For others: evstore export --at v5 --format cloudevents > orders.json
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Option(help: ArgumentHelp("The version to see events at, or born.", valueName: "vN"))
     var at: String = "born"
 
@@ -139,6 +145,8 @@ struct JournalCommand: Command {
         commandName: "journal",
         abstract: "Prints what was registered, replayed, rolled back and so on, oldest first.",
         discussion: "Example: evstore journal --json")
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     func run(in session: Session) async throws {
         let rows = try await session.withStore(.reading) { store in try store.maintenance.journal() }

@@ -30,12 +30,14 @@ struct SchemaCheckCommand: Command {
             Against what a store has registered: evstore --store orders schema check --schemas Schemas/shop
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Flag(help: "Make the edits that take no decision of yours.") var fix = false
     @Flag(help: "With --fix: print the edits and write nothing.") var dryRun = false
 
     func run(in session: Session) async throws {
         if dryRun, !fix { throw UsageError("--dry-run is about --fix", see: "evstore schema check") }
-        let texts = SchemaTexts(directory: try session.global.schemasPath(for: "schema check"))
+        let texts = SchemaTexts(directory: try global.schemasPath(for: "schema check"))
         let isFixing = fix
         let result = try await session.computing {
             var fixes = SchemaFixes(texts)
@@ -54,7 +56,7 @@ struct SchemaCheckCommand: Command {
 
     /// Findings about files that differ from what a store has registered, if the command line names one.
     private func differences(from texts: SchemaTexts, _ session: Session) async throws -> [Finding] {
-        if session.global.store == nil { return [] }
+        if global.store == nil { return [] }
         let files: History
         // Files that can't be read have findings of their own.
         do { files = try History.load(texts) } catch EvstoreError.schemaInvalid { return [] }
@@ -184,8 +186,10 @@ struct SchemaLintCommand: Command {
             Example: evstore schema lint --schemas Schemas/shop
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     func run(in session: Session) throws {
-        let directory = try session.global.schemasPath(for: "schema lint")
+        let directory = try global.schemasPath(for: "schema lint")
         let (findings, hasFixtures) = try Self.findings(in: directory, SwiftSteps(session.application.steps))
         let checked = (hasFixtures ? "fixtures, " : "") + "losses, names, rules"
         try CheckReport(findings, checked: checked, failing: Exit(code: findings.exit)).end(session.output)
@@ -222,8 +226,10 @@ struct SchemaLockCommand: Command {
             Example: evstore schema lock --schemas Schemas/shop
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     func run(in session: Session) async throws {
-        let directory = try session.global.schemasPath(for: "schema lock")
+        let directory = try global.schemasPath(for: "schema lock")
         // Reading the directory compares its files with the lock.
         let (history, errors) = try await session.computing {
             let history = try History.load(directory: directory)
@@ -251,6 +257,8 @@ struct SchemaValidateCommand: Command {
 
             Example: evstore schema validate OrderPlaced@v3 payloads.jsonl --schemas Schemas/shop
             """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Argument(help: ArgumentHelp("An event type, with a version or without.", valueName: "type@vN")) var type: TypeChoice
     @Argument(help: ArgumentHelp("The file of payloads; - is standard input.", valueName: "file")) var file: String
@@ -293,7 +301,7 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
 
             Example: evstore schema fixtures verify --schemas Schemas/shop
             """,
-        subcommands: [Record.full, Verify.full])
+        subcommands: [Record.self, Verify.self])
 
     struct Record: Command {
         static let configuration = CommandConfiguration(
@@ -311,12 +319,14 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
                 From a store: evstore schema fixtures record --store /var/shop --each 5 --schemas Schemas/shop
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
         @Argument(help: ArgumentHelp("Event lines of the newest version; - is standard input.", valueName: "file")) var file: String?
         @Option(help: ArgumentHelp("How many events of each type are taken from a store.", valueName: "n")) var each = 3
         @Flag(help: "Replace what is there and differs, unless it is of released versions.") var overwrite = false
 
         func run(in session: Session) async throws {
-            let directory = try session.global.schemasPath(for: "schema fixtures record")
+            let directory = try global.schemasPath(for: "schema fixtures record")
             let history = try History.load(directory: directory).with(SwiftSteps(session.application.steps))
             guard let newest = history.versions.last else { throw EvstoreError.usage("\(directory) holds no version") }
             var fixtures = try Fixtures.load(directory: directory, history) ?? Fixtures(beside: directory)
@@ -348,7 +358,7 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
                     lines: Input.withoutMark(try Input.all(file, atMost: FixtureSource.bytesMax, session.interrupts)), of: version,
                     file: file)
             }
-            if session.global.store != nil {
+            if global.store != nil {
                 return try await session.withStore(.reading) { store in
                     try FixtureSource(of: version, each: each) { take in try store.readAll(at: version.number, take) }
                 }
@@ -369,8 +379,10 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
                 Example: evstore schema fixtures verify --schemas Schemas/shop
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
         func run(in session: Session) throws {
-            let directory = try session.global.schemasPath(for: "schema fixtures verify")
+            let directory = try global.schemasPath(for: "schema fixtures verify")
             let history = try History.load(directory: directory).with(SwiftSteps(session.application.steps))
             guard let fixtures = try Fixtures.load(directory: directory, history) else {
                 throw EvstoreError.usage("\(directory) has no fixtures: evstore schema fixtures record")

@@ -12,8 +12,8 @@ struct SchemaCommand: ParsableCommand, Group {
         abstract: "Checks, explains and locks version files, keeps fixtures, shows shapes, tries payloads. Needs no store.",
         discussion: "Example: evstore schema check --schemas Schemas/shop",
         subcommands: [
-            SchemaNewCommand.full, SchemaCheckCommand.full, SchemaDiffCommand.full, SchemaExplainCommand.full, SchemaFormatCommand.full,
-            SchemaFixturesCommand.self, SchemaLintCommand.full, SchemaLockCommand.full, SchemaShowCommand.full, SchemaValidateCommand.full,
+            SchemaNewCommand.self, SchemaCheckCommand.self, SchemaDiffCommand.self, SchemaExplainCommand.self, SchemaFormatCommand.self,
+            SchemaFixturesCommand.self, SchemaLintCommand.self, SchemaLockCommand.self, SchemaShowCommand.self, SchemaValidateCommand.self,
         ])
 }
 
@@ -73,8 +73,10 @@ struct SchemaNewCommand: Command {
             Example: evstore schema new --schemas Schemas/shop
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     func run(in session: Session) async throws {
-        let directory = try session.global.schemasPath(for: "schema new")
+        let directory = try global.schemasPath(for: "schema new")
         let interrupts = session.interrupts
         let (version, path, text) = try await session.computing { try Self.next(in: directory, interrupts) }
         try onFiles("writing \(path)") {
@@ -148,6 +150,8 @@ struct SchemaShowCommand: Command {
             Example: evstore schema show OrderPlaced@v3 --schemas Schemas/shop
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Argument(help: ArgumentHelp("An event type, with a version or without.", valueName: "type@vN")) var type: TypeChoice?
 
     func run(in session: Session) async throws {
@@ -190,6 +194,8 @@ struct SchemaDiffCommand: Command {
 
             Example: evstore schema diff v2 v5 --schemas Schemas/shop
             """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Argument(help: ArgumentHelp("A version.", valueName: "version")) var from: String
     @Argument(help: ArgumentHelp("Another version.", valueName: "version")) var to: String
@@ -244,6 +250,8 @@ struct SchemaExplainCommand: Command {
 
             Example: evstore schema explain OrderPlaced --from v1 --to v5 --schemas Schemas/shop
             """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Argument(help: ArgumentHelp("An event type, as it is called at --from.", valueName: "type")) var type: String
     @Option(help: ArgumentHelp("The version that the event is of.", valueName: "version")) var from: String?
@@ -326,6 +334,8 @@ struct SchemaFormatCommand: Command {
             Example: evstore schema fmt --check --schemas Schemas/shop
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Argument(help: ArgumentHelp("Files to lay out.", valueName: "file")) var files: [String] = []
     @Flag(help: "Change nothing; say which files are laid out otherwise, and exit with 3 where there are some.") var check = false
     @Option(help: ArgumentHelp("The form to write: yaml or json.", valueName: "form"), transform: oneOf) var to: FileLayout.Form?
@@ -334,7 +344,7 @@ struct SchemaFormatCommand: Command {
     func run(in session: Session) throws {
         var findings: [Finding] = []
         var changed: [String] = []
-        let all = try files.isEmpty ? Self.files(in: session.global.schemasPath(for: "schema fmt without files")) : files
+        let all = try files.isEmpty ? Self.files(in: global.schemasPath(for: "schema fmt without files")) : files
         for file in all {
             do {
                 let target = target(of: file)

@@ -20,6 +20,8 @@
                 Example: evstore serve --listen 127.0.0.1:9464 --backup backups --backup-every 1h --drill-every 1d
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
         @Option(help: ArgumentHelp("Where it listens: a port of 127.0.0.1 (0 for any that is free), or unix:PATH.", valueName: "address"))
         var listen = "127.0.0.1:9464"
 
@@ -88,6 +90,8 @@
 
                 Example: evstore inspect --store orders
                 """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         @Option(help: ArgumentHelp("Where it listens: a port of 127.0.0.1 (0 for any that is free), or unix:PATH.", valueName: "address"))
         var listen = "127.0.0.1:0"

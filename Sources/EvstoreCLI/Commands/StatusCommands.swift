@@ -17,6 +17,8 @@ struct StatusCommand: Command {
             In a deployment: evstore status --expect v5 || evstore replay --to v5 --schemas Schemas/shop
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Option(help: ArgumentHelp("Exit with 4 and one line where another version is live.", valueName: "vN"))
     var expect: String?
 
@@ -32,7 +34,7 @@ struct StatusCommand: Command {
             let report = try store.status()
             let expected = try expect.map { try Self.version($0, in: store) }
             let isAnother = expected.map { $0 != report.versions.live } ?? false
-            let pending = try pending(report, session)
+            let pending = try pending(report, schemas: session.schemas())
             try session.output.print(report.members + ["pending": pending]) {
                 if isAnother, let expected {
                     "\(report.versions.live) is live, not \(expected)"
@@ -53,11 +55,11 @@ struct StatusCommand: Command {
     }
 
     /// The work that remains, as a clause with the command for it; nil where there is none.
-    private func pending(_ report: StatusReport, _ session: Session) throws -> String? {
+    private func pending(_ report: StatusReport, schemas: Schemas?) -> String? {
         let (live, head) = (report.versions.live, report.versions.head)
-        let newest = max(head, try session.schemas()?.head ?? head)
+        let newest = max(head, schemas?.head ?? head)
         // What the store does not know yet, the replay has to be told again.
-        let brought = newest > head ? session.global.schemas.map { " --schemas \($0.shellWord)" } ?? "" : ""
+        let brought = newest > head ? global.schemas.map { " --schemas \($0.shellWord)" } ?? "" : ""
         let way = report.replica == nil ? "evstore replay --to \(newest)\(brought)" : "the original is to replay it"
         return newest > live ? "\(newest) is there and \(live) is live: \(way)" : nil
     }
@@ -183,6 +185,8 @@ struct VerifyCommand: Command {
             Again:   evstore verify --since heads.jsonl --sign head.key >> heads.jsonl
             Later:   evstore verify --since heads.jsonl --trust head.key.pub
             """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Flag(help: "Also the read models, row by row.") var deep = false
     @Flag(help: "Also the laws of the steps, on the events of the log and on made ones.") var laws = false
@@ -329,12 +333,14 @@ struct SnapshotCommand: ParsableCommand, Group {
 
             Example: evstore snapshot take before-the-fair
             """,
-        subcommands: [Take.full, List.full, Verify.full, Prune.full])
+        subcommands: [Take.self, List.self, Verify.self, Prune.self])
 
     struct Take: Command {
         static let configuration = CommandConfiguration(
             commandName: "take", abstract: "Names the end of the log.",
             discussion: "Example: evstore snapshot take before-the-fair")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         @Argument(help: "A name of its own.") var name: String
 
@@ -355,6 +361,8 @@ struct SnapshotCommand: ParsableCommand, Group {
 
                 Example: evstore snapshot list --json
                 """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         func run(in session: Session) async throws {
             let snapshots = try await session.withStore(.reading) { store in try store.snapshots() }
@@ -379,6 +387,8 @@ struct SnapshotCommand: ParsableCommand, Group {
                 Example: evstore snapshot verify before-the-fair
                 """)
 
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
         @Argument(help: "The snapshot; every one where it is not given.") var name: String?
 
         func run(in session: Session) async throws {
@@ -391,6 +401,8 @@ struct SnapshotCommand: ParsableCommand, Group {
         static let configuration = CommandConfiguration(
             commandName: "prune", abstract: "Forgets all snapshots but the newest that can be gone back to.",
             discussion: "Example: evstore snapshot prune --keep 5")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         @Option(help: ArgumentHelp("How many to keep.", valueName: "n")) var keep = 5
 

@@ -14,14 +14,16 @@ struct InitCommand: Command {
             Example: evstore --store shop init --schemas Schemas/shop --at v1
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Option(help: ArgumentHelp("The version to begin at; the newest of --schemas where it is not given.", valueName: "vN"))
     var at: String?
 
     func run(in session: Session) async throws {
-        let schemas = try Schemas.load(session.global.schemasPath(for: "init"))
+        let schemas = try Schemas.load(global.schemasPath(for: "init"))
         let version = try at.map { try schemas.version(named: $0) }
         let store = try await EventStore.create(
-            session.global.storePath(), schemas: schemas, version: version, steps: session.application.steps,
+            global.storePath(), schemas: schemas, version: version, steps: session.application.steps,
             projections: session.application.projections, options: session.options(), logger: session.logger)
         let (versions, passingPlace) = try (store.versions, store.status().passingPlace)
         try await store.close()
@@ -48,6 +50,8 @@ struct AppendCommand: Command {
             Example: evstore append order-42 OrderPaid '{"id":"42","method":"card"}' --expect 0
             Several: evstore append --lines moved.jsonl
             """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Argument(help: "The stream, such as order-42.") var stream: String?
     @Argument(help: "The event's type, as the version names it.") var type: String?
@@ -157,6 +161,8 @@ struct ImportCommand: Command {
             From a pipe: other-store dump | evstore --store shop import - --as 1.2.0
             """)
 
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
     @Argument(help: ArgumentHelp("The file to read; - is standard input.", valueName: "file"))
     var file: String
 
@@ -219,7 +225,7 @@ struct ImportCommand: Command {
     /// find no store, one makes it, and the others wait for that one's import.
     private func withStore(_ session: Session, _ body: (EventStore) async throws -> ImportReport) async throws -> ImportReport {
         while true {
-            let there = try place(session)
+            let there = try place()
             // Work that has begun must not begin twice.
             var hasBegun = false
             func begin(_ store: EventStore) async throws -> ImportReport {
@@ -232,13 +238,13 @@ struct ImportCommand: Command {
                 // Another import has made the store first, and may have removed it again.
             } catch {
                 // Another import has created or removed the store meanwhile.
-                if try hasBegun || dryRun && there == nil || place(session) == there { throw error }
+                if try hasBegun || dryRun && there == nil || place() == there { throw error }
             }
         }
     }
 
     private func make(_ session: Session, _ body: (EventStore) async throws -> ImportReport) async throws -> ImportReport {
-        let isThere = try FileManager.default.fileExists(atPath: session.global.storePath())
+        let isThere = try FileManager.default.fileExists(atPath: global.storePath())
         let store = try await create(session)
         let report: ImportReport
         do { report = try await body(store) } catch {
@@ -252,18 +258,18 @@ struct ImportCommand: Command {
     }
 
     private func create(_ session: Session) async throws -> EventStore {
-        let schemas = try Schemas.load(session.global.schemasPath(for: "import into a new store"))
+        let schemas = try Schemas.load(global.schemasPath(for: "import into a new store"))
         let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("evstore-import-\(UUID().uuidString)").path
         return try await EventStore.create(
-            dryRun ? scratch : session.global.storePath(), schemas: schemas,
+            dryRun ? scratch : global.storePath(), schemas: schemas,
             version: isUnversioned ? SchemaVersion(1) : schemas.version(named: version),
             steps: session.application.steps, projections: session.application.projections, options: session.options(),
             logger: session.logger)
     }
 
     /// Distinguishes the store at the path from a later one there; nil where there is none.
-    private func place(_ session: Session) throws -> Data? {
-        let path = try session.global.storePath()
+    private func place() throws -> Data? {
+        let path = try global.storePath()
         do { return try Data(contentsOf: URL(filePath: path + "/evstore.json")) } catch {
             return try EventStore.isFree(path) ? nil : Data()
         }
