@@ -283,9 +283,10 @@ struct LawTrialTests {
         func opClass(_ ops: String) throws -> OpClass {
             let history = try history([
                 "events: {E: {required: [n], properties: {\(members)}}}",
-                "upcast: [{on: E, do: [{when: {path: /k, equals: a}, do: [\(ops)]}]}]\n"
+                "upcast: [{on: E, do: [{when: {path: /k, equals: a, do: [\(ops)]}}]}]\n"
                     + "events: {E: {required: [n], properties: {\(members), c: {type: integer}}}}",
             ])
+            #expect(history.check().errors == [])
             return history.opClass(from: SchemaVersion(1), to: SchemaVersion(2))
         }
         let round = "{convert: {path: /n, to: integer, using: {scale: {num: 1, den: 10, round: down}}, because: x}}"
