@@ -277,25 +277,6 @@ struct LawTrialTests {
         #expect(trial.tally.failures.contains { $0.verdict.law == "L3" } == isWrong, "\(trial.tally.failures)")
     }
 
-    @Test("a copy within a list does not hide that an op before it there may lose something")
-    func copyInList() throws {
-        func opClass(_ ops: String, _ made: String = "") throws -> OpClass {
-            func list(_ more: String) -> String {
-                "l: {type: array, items: {type: object, required: [n], properties: {n: {type: integer}\(more)}}}"
-            }
-            let history = try history([
-                "events: {E: {properties: {\(list(""))}}}",
-                "upcast: [{on: E, do: [{each: {path: /l, do: [\(ops)]}}]}]\nevents: {E: {properties: {\(list(made))}}}",
-            ])
-            #expect(history.check().errors == [])
-            return history.opClass(from: SchemaVersion(1), to: SchemaVersion(2))
-        }
-        let round = "{convert: {path: /n, to: integer, using: {scale: {num: 1, den: 10, round: down}}, because: x}}"
-        let alone = try opClass(round)
-        #expect(alone.contains(.narrow))
-        #expect(try opClass("\(round), {copy: {from: /n, path: /c}}", ", c: {type: integer}").isSuperset(of: alone))
-    }
-
     private static let scales: [(before: String, after: String, scale: String, opClass: OpClass)] = [
         ("number", "number", "{den: 3, round: half-up}", [.widen, .narrow]),
         ("number", "number", "{num: 2, round: down}", [.widen, .narrow]),
