@@ -98,10 +98,13 @@ extension StoreMaintenance {
         }
     }
 
-    /// Creates a store at the path `store` from the bytes of a backup, completely or not at all. Waits as the other `restore` does,
-    /// and shares its parameters.
+    /// Creates a store at the path `store` from the bytes of a backup, completely or not at all. Waits as the other `restore` does.
     /// - Parameters:
     ///   - name: the name that an error gives the backup.
+    ///   - store: as for the other `restore`.
+    ///   - target: as for the other `restore`.
+    ///   - options: as for the other `restore`.
+    ///   - progress: as for the other `restore`.
     ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on one of the store's threads.
     /// - Throws: `EvstoreError`, as the other `restore` does, or what `source` throws, unconverted.
     public static func restore(
@@ -148,10 +151,12 @@ extension StoreMaintenance {
     }
 
     /// Keeps a replica by the bytes of one whole backup. All of them are read, even if the replica has most of the events. What it lacks
-    /// waits in a file in its directory until everything is checked. Waits as the other `follow` does, and shares its
-    /// parameters.
+    /// waits in a file in its directory until everything is checked. Waits as the other `follow` does.
     /// - Parameters:
     ///   - name: the name that an error gives the backup.
+    ///   - replica: as for the other `follow`.
+    ///   - options: as for the other `follow`.
+    ///   - progress: as for the other `follow`.
     ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on one of the store's threads.
     /// - Throws: `EvstoreError`, as the other `follow` does, or what `source` throws, unconverted.
     public static func follow(
