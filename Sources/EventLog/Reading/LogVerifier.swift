@@ -21,7 +21,7 @@ struct LogVerifier {
     private(set) var findings: [Finding] = []
     private var last = Position.start
     private var epoch: Epoch?
-    /// Of the last block; nil after a damaged one, whose link is unknown.
+    /// The link of the last block, and its epoch; nil after a damaged block, whose link is unknown.
     private var link: (epoch: Epoch, link: Digest)?
     private var streams: [UInt64: Stream] = [:]
     /// The names of types in their table: blocks hold them too.

@@ -183,31 +183,34 @@ extension History {
 }
 
 extension PathRunner {
-    /// The values that steps give to an event at a version whatever it holds: those of its images if each of its own values is the plainest.
-    /// None if steps refuse such an event.
+    /// The values that steps give to an event at a version whatever it holds: those that its images have with two sets of other values. None
+    /// if steps refuse such an event.
     fileprivate func given(_ record: borrowing RecordView, _ type: String, at version: SchemaVersion) -> Set<JSONValue> {
-        var given: Set<JSONValue> = []
         do {
-            let plain = Array(try JSONValue(parsing: record.payload).plainest.text.utf8)
-            try view(
-                SourceEvent(payload: plain.lent, time: record.time, metadata: record.metadata),
-                of: TypeAtVersion(type: type, version: record.born), stream: "", at: version
-            ) { given.formUnion(try JSONValue(parsing: $0.payload).leaves) }
+            let value = try JSONValue(parsing: record.payload)
+            var images: [Set<JSONValue>] = [[], []]
+            for (index, other) in [value.replacing("", 0, false), value.replacing("x", 1, true)].enumerated() {
+                let payload = Array(other.text.utf8)
+                try view(
+                    SourceEvent(payload: payload.lent, time: record.time, metadata: record.metadata),
+                    of: TypeAtVersion(type: type, version: record.born), stream: "", at: version
+                ) { images[index].formUnion(try JSONValue(parsing: $0.payload).leaves) }
+            }
+            return images[0].intersection(images[1])
         } catch { return [] }
-        return given
     }
 }
 
 extension JSONValue {
-    /// The value with empty texts, zeros and false in the place of its own.
-    fileprivate var plainest: JSONValue {
+    /// The value with others in the place of all texts, numbers and truth values.
+    fileprivate func replacing(_ text: String, _ number: Int, _ flag: Bool) -> JSONValue {
         switch self {
         case .null: .null
-        case .bool: .bool(false)
-        case .number: .number("0")
-        case .string: .string("")
-        case .array(let elements): .array(elements.map(\.plainest))
-        case .object(let members): .object(members.map { .init(name: $0.name, value: $0.value.plainest) })
+        case .bool: .bool(flag)
+        case .number: .number("\(number)")
+        case .string: .string(text)
+        case .array(let elements): .array(elements.map { $0.replacing(text, number, flag) })
+        case .object(let members): .object(members.map { .init(name: $0.name, value: $0.value.replacing(text, number, flag)) })
         }
     }
 

@@ -52,7 +52,7 @@ enum BackupFrame {
 
     /// What a header says of its frame, whose body is not read; nil where it is no header.
     /// - Parameters:
-    ///   - header: those of the header and, where they are there, of a code.
+    ///   - header: the bytes of the header and, where the frame has one, of its code.
     ///   - codes: what the keys make; a frame whose code is not theirs is none, and neither is one with a code where they are nil.
     static func header(_ header: [UInt8], provenBy codes: StoreCodes?) -> (number: UInt64, link: [UInt8], frameBytes: Int)? {
         guard header.count >= headerBytes else { return nil }

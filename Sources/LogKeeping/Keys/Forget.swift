@@ -58,7 +58,12 @@ package enum Forget {
         // removed nevertheless. If the process is killed in between, another call of `forget` does the rest.
         if !forgotten.isEmpty || failure?.mayFollowOverwriting == true {
             // Order: before the map is emptied. Where this process is killed behind that, the next build would find them ready.
-            for name in try Generation.names(in: context.store) { try Generation.condemn(named: name, in: context.store) }
+            for name in try Generation.names(in: context.store) {
+                do throws(EvstoreError) { try Generation.condemn(named: name, in: context.store) } catch {
+                    // The map is emptied nevertheless.
+                    context.warn("the read model \(name) could not be marked", error)
+                }
+            }
             let (noted, ledger) = (report, names.compactMap { forgotten[$0] })
             try await context.log.changing { update in
                 update.state.generations = [:]
