@@ -121,6 +121,7 @@ extension GenerationSet {
                     header.checkpoint.cutOff(by: cuts) == nil,
                     header.checkpoint.position <= through, acceptingQuarantine || header.quarantined == 0 || name == mapped
                 else { continue }
+                if mapped == nil, try Generation.isRetired(name, in: root) { continue }
                 entries[index].directory = name
                 break
             }

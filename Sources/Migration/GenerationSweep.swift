@@ -23,6 +23,7 @@ package enum GenerationSweep {
         _ name: String, _ map: [String: String], _ fingerprints: Set<String>?, _ context: MigrationContext
     ) throws(EvstoreError) -> Bool {
         guard let header = try Generation.header(ofGeneration: name, in: context.store, of: context.log) else { return false }
+        if try Generation.isRetired(name, in: context.store) { return false }
         let fingerprint = header.fingerprint.hex
         return header.isReady && map[fingerprint] == nil && fingerprints?.contains(fingerprint) ?? true
     }

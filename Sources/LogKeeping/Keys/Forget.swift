@@ -59,7 +59,7 @@ package enum Forget {
         if !forgotten.isEmpty || failure?.mayFollowOverwriting == true {
             // Order: before the map is emptied. Where this process is killed behind that, the next build would find them ready.
             for name in try Generation.names(in: context.store) {
-                do throws(EvstoreError) { try Generation.condemn(named: name, in: context.store) } catch {
+                do throws(EvstoreError) { try Generation.retire(named: name, in: context.store) } catch {
                     // The map is emptied nevertheless.
                     context.warn("the read model \(name) could not be marked", error)
                 }

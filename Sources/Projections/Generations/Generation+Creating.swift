@@ -73,14 +73,22 @@ extension Generation {
         }
     }
 
-    /// Durably marks a generation as damaged, so that nobody takes it for a read model any more, also where it is not removed afterwards.
-    package static func condemn(named name: String, in store: String) throws(EvstoreError) {
+    /// Durably marks a generation that is about to leave the store's map, so that no build takes it for one that an earlier run left. What is
+    /// in the map is read as before.
+    package static func retire(named name: String, in store: String) throws(EvstoreError) {
         let directory = home(in: store) + "/" + name
         try converting("marking the generation \(name)", at: directory) {
-            _ = DamageNote(directory).damaged("")
+            _ = try File(directory + retiredName, .create)
             try Directory.sync(directory)
         }
     }
+
+    package static func isRetired(_ name: String, in store: String) throws(EvstoreError) -> Bool {
+        let path = home(in: store) + "/" + name + retiredName
+        return try converting(at: path) { try Directory.status(path) != nil }
+    }
+
+    private static let retiredName = "/retired"
 
     /// Lists an event. Returns false if it was already listed.
     func put(_ row: QuarantineRow, _ transaction: inout WriteTransaction) throws -> Bool {

@@ -9,7 +9,8 @@ internal import Synchronization
 ///
 /// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); `indexes` (`RowIndexes`). Each
 /// is a `CheckedTable` whose values are sealed if the log's events are. Rows, quarantine and header always change in one transaction. The
-/// directory also contains `mark` (`GenerationMark`), `key` (`ModelKeys`) if it is sealed, and `damaged` (`DamageNote`) if it is damaged.
+/// directory also contains `mark` (`GenerationMark`), `key` (`ModelKeys`) if it is sealed, and `damaged` (`DamageNote`) if it is damaged. A file
+/// `retired` says that it is not to be taken into the store's map again.
 package final class Generation: Sendable {
     package let name: String
     package let directory: String
