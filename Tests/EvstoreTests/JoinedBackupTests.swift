@@ -94,6 +94,33 @@ struct JoinedBackupTests {
         try await store.close()
     }
 
+    @Test("are each restored where most of them add no events, and no run changes a file of another one", arguments: [false, true])
+    func idle(isSealed: Bool) async throws {
+        let seed = UInt64.random(in: .min ... .max)
+        var random = SeededGenerator(seed: seed)
+        var options = Options.forTests
+        if isSealed { options.secret = .key([UInt8](1 ... 32)) }
+        let temporary = try await TemporaryStore.make(try Orders.schemas(1), at: SchemaVersion(1), options: options)
+        let (store, copies) = (temporary.store, temporary.path + "-copies")
+        defer { try? FileManager.default.removeItem(atPath: copies) }
+        var before: [String: Data] = [:]
+        for number in 1 ... 50 {
+            if number > 20, Int.random(in: 0 ..< 4, using: &random) == 0 {
+                _ = try await store.append([try Orders.placed("\(number)", at: 1)])
+            }
+            _ = try await store.maintenance.backUp(into: copies)
+            var now: [String: Data] = [:]
+            for name in try Directory.names(copies + "/blocks") {
+                now[name] = try Data(contentsOf: URL(filePath: "\(copies)/blocks/\(name)"))
+            }
+            #expect(before.allSatisfy { now[$0.key] == $0.value }, "seed \(seed), run \(number)")
+            before = now
+        }
+        let verdicts = try await StoreMaintenance.verifyBackups(in: copies)
+        #expect(verdicts.count == 50 && verdicts.allSatisfy { $0.damage == nil }, "seed \(seed): \(verdicts)")
+        try await store.close()
+    }
+
     @Test("have the blocks of a damaged file anew where a run would join it, and a check names the older runs that have the damage")
     func damaged() async throws {
         let temporary = try await Orders.store(at: 1)

@@ -92,9 +92,15 @@ package enum Backup {
                 position: summary.last.position, content: summary.content.hex)
         }
         if isNew {
-            let blocksName = BackupDirectory.blocksName(number, summary.last.position)
+            let taken = shared.map(\.file)
+            var blocksName = BackupDirectory.blocksName(number, summary.last.position)
+            // A run that adds no events ends where the files end that it has joined.
+            if taken.contains(blocksName) { blocksName = BackupDirectory.blocksName(number, summary.last.position.next) }
             try Directory.rename(directory.path + "/" + made, to: directory.path + "/" + blocksName)
             shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots))
+        }
+        if Guard.backupRead.isOn, try directory.whole(shared, provenBy: context.log.access.keys?.codes).count < shared.count {
+            throw directory.damaged("the files of blocks of run \(number) do not follow each other")
         }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
         // Order: the ledger is durable before the run's own file, so that a restore of the run forgets the same streams.

@@ -13,7 +13,8 @@ internal import Sealing
 /// A directory of backups that share their blocks: each run writes the blocks since the run before, and the current state of the store's
 /// other rows.
 ///
-///     blocks/<number>-<last position>.evf    frames of blocks; the frames of each file follow those of the file before
+///     blocks/<number>-<last position>.evf    frames of blocks; the frames of each file follow those of the file before. Where a run that
+///                                            adds no events joins files that end there, its own file has the next position in its name
 ///     rows/<number>.evf                      frames of rows, and the end
 ///     runs/<number>.json                     the files of a run, in order; written last
 ///     forgotten                              the ledger of what was forgotten, of a store whose events are sealed
