@@ -10,8 +10,9 @@ internal import Synchronization
 /// kernel frees that lock in whatever way its holder ends, and names the holder. This lock only orders writers: LMDB's own lock keeps two
 /// from writing at once.
 ///
-/// A writer that takes one turn right after the other keeps the lock in between, as a lease. The lease ends after five milliseconds, when
-/// another writer asks for the turn (`TurnPage`), or when turns pause (`endLease`).
+/// A writer that takes one turn right after the other keeps the lock in between, as a lease. The lease ends after five milliseconds, after
+/// half of one if another writer asks for the turn (`TurnPage`), or when turns pause (`endLease`). Half a millisecond is a few turns on a
+/// quick disk, and one on a slow one: to wake the other writer takes as long as a short turn.
 package final class WriteTurn: Sendable {
     private let environment: Environment
     /// The number of this turn among those of this process.
@@ -35,6 +36,7 @@ package final class WriteTurn: Sendable {
 struct Turns {
     fileprivate static let pause = Duration.milliseconds(1)
     private static let leaseMax = Duration.milliseconds(5)
+    private static let wantedLeaseMax = Duration.microseconds(500)
 
     /// Whether a thread has the turn, and whether the turn's end may leave a lease.
     fileprivate(set) var isTaken = false
@@ -54,8 +56,8 @@ struct Turns {
     /// Whether turns follow each other fast enough for a lease to pay.
     fileprivate func follows(_ now: Instant) -> Bool { ended.map { $0.duration(to: now) < Self.pause } ?? false }
 
-    fileprivate func keeps(_ now: Instant) -> Bool {
-        mayLease && isLeasing && lease.map { $0.since.duration(to: now) < Self.leaseMax } ?? false
+    fileprivate func keeps(_ now: Instant, isWanted: Bool) -> Bool {
+        mayLease && isLeasing && lease.map { $0.since.duration(to: now) < (isWanted ? Self.wantedLeaseMax : Self.leaseMax) } ?? false
     }
 }
 
@@ -101,7 +103,7 @@ extension Environment {
         turns.withLock { turns in
             let now = Instant.now
             (turns.isTaken, turns.ended) = (false, now)
-            if turnPage?.isWanted == true || !turns.keeps(now) { unlock(&turns, now) }
+            if !turns.keeps(now, isWanted: turnPage?.isWanted ?? false) { unlock(&turns, now) }
         }
     }
 

@@ -38,7 +38,7 @@ struct LeaseTests {
         try await log.close()
     }
 
-    @Test("whoever waits for a turn that is leased gets it after the append that is being made")
+    @Test("whoever waits for a turn that is leased gets it, however fast the appends follow each other")
     func asked() async throws {
         let log = try makeLog(directory, .small { $0.appendInPlaceLimit = .seconds(600) })
         let (isDone, appended) = (Monitor(false), Monitor(0))

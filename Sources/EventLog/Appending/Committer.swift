@@ -74,9 +74,11 @@ final class Committer: @unchecked Sendable {
     /// How long a task may commit in place, which never suspends, before it yields its thread to others. Yielding costs something: the task
     /// often goes on on another thread, whose processor has none of its data cached.
     private static let inPlaceInterval = Duration.milliseconds(5)
+    /// How long a task waits in place while another process commits: as long as a short commit takes.
+    private static let turnPatience = Duration.milliseconds(1)
 
     /// Commits on this thread, which saves two thread switches: they take longer than the rest of a small commit. Nil where the writing
-    /// thread has to commit, or another process has the writer's turn.
+    /// thread has to commit, or another process keeps the writer's turn.
     private nonisolated(nonsending) func appendInPlace(_ request: AppendRequest) async throws -> AppendOutcome? {
         // Each commit of a node asks the cluster log, and no caller's thread may wait for that.
         guard context.order == nil, !Task.isCancelled, queue.beginInPlace(request) else { return nil }
@@ -84,7 +86,8 @@ final class Committer: @unchecked Sendable {
         let outcome = commit(.appends([.init(number: 0, request: request, finish: { _ in })])) { now in
             isYielding = lent.duration(to: now) >= Self.inPlaceInterval
             if isYielding { lent = now }
-            return try context.access.environment.takeTurnIfFree(leasing: true)
+            let end = min(now + Self.turnPatience, request.deadline)
+            return try context.access.environment.takeTurn(within: nil, leasing: true, while: { Instant.now < end })
         }
         if isYielding { await Task.yield() }
         return try outcome?.get()
@@ -187,7 +190,7 @@ final class Committer: @unchecked Sendable {
         } catch { committed = .failed(given, error) }
         switch committed {
         case .nothing:
-            queue.endCommit(isHolding: isHolding)
+            queue.endCommit(isHolding: isHolding, isSingle: given == nil ? nil : false)
             return nil
         case .made(let batch, let done):
             // Order: (1) durable (for a node in the cluster log), (2) anchor, (3) callers, (4) those who wait for events. Nothing may fail
