@@ -94,4 +94,39 @@ struct PersonalLintTests {
             #expect(lines.isEmpty != isFound && lines.allSatisfy { $0.contains("/age is personal") }, "\(lines)")
         }
     }
+
+    @Test(
+        "a member that gets a personal value and is not marked is a warning, wherever it comes from",
+        arguments: [
+            ("move: {from: /name, path: /shown}", "shown: {type: string}", "/shown"),
+            ("move: {from: /name, path: /shown}", "shown: {type: string, personal: true}", nil),
+            ("add: {path: /at, from: $time}", "name: {type: string, personal: true}, at: {type: string, format: date-time}", nil),
+            (
+                "split: {path: /name, into: [/first, /last], separator: \" \", at: first, missing: absent}",
+                "first: {type: string, personal: true}, last: {type: string}", nil
+            ),
+            (
+                "split: {path: /name, into: [/first, /last], separator: \" \", at: first, missing: absent}",
+                "first: {type: string}, last: {type: string, personal: true}", "/first"
+            ),
+            (
+                "each: {path: /old, do: [{move: {from: /mail, path: /at}}]}",
+                "name: {type: string, personal: true}, old: {type: array, items: {type: object, properties: {at: {type: string}}}}",
+                "/old/0/at"
+            ),
+        ])
+    func unmarked(_ op: String, _ members: String, _ found: String?) throws {
+        func version(_ number: Int, _ members: String, _ step: String = "") -> String {
+            let old =
+                members.contains("old:")
+                ? "" : ", old: {type: array, items: {type: object, properties: {mail: {type: string, personal: true}}}}"
+            return "evstore: 1\nversion: \(number)\n\(step)events: {Joined: {stream: \"m\", properties: {\(members)\(old)}}}\n"
+        }
+        let shop = try Shop()
+        try shop.write("persons/v1.yaml", version(1, "name: {type: string, personal: true}"))
+        try shop.write("persons/v2.yaml", version(2, members, "upcast: [{on: Joined, do: [{\(op)}]}]\n"))
+        let lines = try shop.must("schema lint --schemas \(shop.path("persons"))").lines.filter { $0.contains("PERS403") }
+        #expect(
+            lines.count == (found == nil ? 0 : 1) && lines.allSatisfy { $0.contains("Joined: \(found ?? "") is not personal") }, "\(lines)")
+    }
 }

@@ -44,6 +44,8 @@ package enum Rule {
     package static let exposed = "PERS401"
     /// A step can't convert the plainest value of a personal member.
     package static let unforgettable = "PERS402"
+    /// A member that is not personal gets the value of one that is.
+    package static let unmarked = "PERS403"
     /// The name of a type is not written LikeThis, or that of a member not likeThis.
     package static let spelling = "STYLE401"
     /// A version or an event type has no description.

@@ -24,6 +24,7 @@ package struct Lint {
             lint.reach(file)
             lint.persons(file)
             lint.forgetting(file)
+            lint.passingOn(file)
         }
         try lint.look(at: fixtures)
         lint.findings += others
@@ -228,12 +229,74 @@ extension Lint {
         }
     }
 
+    /// Reports members of the next version that get a personal value and are not personal: an event that is born there keeps it when its
+    /// person is forgotten. They are those texts and numbers that differ in the images of two events that differ in personal values alone.
+    mutating func passingOn(_ file: VersionFile) {
+        guard let next = history[file.number.next] else { return }
+        var noted: Set<String> = []
+        for type in file.types {
+            guard let event = file.events[type], let persons = PersonalMembers(event) else { continue }
+            for payload in ShapeExamples(of: event.shape).texts {
+                var other = ByteBuffer()
+                guard persons.leaveOut(of: payload.lent, by: .sample, into: &other) else { continue }
+                let kind = TypeAtVersion(type: type, version: file.number)
+                let others = images(other.array(), kind, at: next)
+                for (one, another) in zip(images(payload, kind, at: next), others) where one.type == another.type {
+                    guard let made = next.events[one.type],
+                        let pointer = made.shape.unmarkedDifference(one.value, another.value),
+                        noted.insert("\(one.type)\(pointer)").inserted
+                    else { continue }
+                    note(
+                        Rule.unmarked, .warning, made.mark,
+                        "\(one.type): \(pointer) is not personal, and gets a value that is personal in \(type) at \(file.number): an "
+                            + "event of \(next.number) keeps it when its person is forgotten",
+                        "mark it personal: true, or leave the value out")
+                }
+            }
+        }
+    }
+
+    /// The images of a payload at a version; none where the steps refuse it, or this program lacks one.
+    private func images(_ payload: [UInt8], _ kind: TypeAtVersion, at version: VersionFile) -> [(type: String, value: JSONValue)] {
+        var images: [(type: String, value: JSONValue)] = []
+        do {
+            let none = [UInt8]()
+            let source = SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: none.lent)
+            try PathRunner(history).view(source, of: kind, stream: "", at: version.number) { image in
+                images.append((image.type, try JSONValue(parsing: image.payload)))
+            }
+        } catch { return [] }
+        return images
+    }
+
     /// Whether a failure is at a personal member of the event, or of an image.
     private func concerns(_ failure: ImageFailure, _ shape: Shape, _ target: VersionFile) -> Bool {
         if failure.isDeclared { return false }
         let pointer: JSONPointer
         do { pointer = try JSONPointer(failure.pointer) } catch { return false }
         return shape.isPersonal(at: pointer) || target.events.values.contains { $0.shape.isPersonal(at: pointer) }
+    }
+}
+
+extension Shape {
+    /// The first text or number in which two values of the shape differ outside of personal members.
+    fileprivate func unmarkedDifference(
+        _ one: JSONValue, _ other: JSONValue, at pointer: JSONPointer = JSONPointer()
+    ) -> JSONPointer? {
+        if isPersonal { return nil }
+        switch (one, other) {
+        case (.object(let members), .object):
+            return members.lazy.compactMap { member in
+                guard let shape = additional ?? property(member.name), let value = other[member.name] else { return nil }
+                return shape.unmarkedDifference(member.value, value, at: pointer.appending(member.name))
+            }.first
+        case (.array(let elements), .array(let others)):
+            return zip(elements, others).enumerated().lazy.compactMap { index, pair in
+                items?.unmarkedDifference(pair.0, pair.1, at: pointer.appending("\(index)"))
+            }.first
+        case (.string, .string), (.number, .number): return one == other ? nil : pointer
+        default: return nil
+        }
     }
 }
 
