@@ -251,7 +251,7 @@ let package = Package(
         .testTarget(
             name: "EvstoreServiceTests",
             dependencies: [
-                "Evstore", "EvstoreService", "EvstoreTesting", "TestSupport",
+                "Platform", "Evstore", "EvstoreService", "EvstoreTesting", "TestSupport",
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
                 .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Service"])),
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Service"])),

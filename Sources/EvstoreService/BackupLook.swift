@@ -80,16 +80,22 @@ package final class BackupLook: Sendable {
             defer { state.heard = state.heard ?? (time: .now, instant: .now) }
             return (state.heard == nil, state.ended)
         }
-        if isNew { Task(executorPreference: StoreThreads.shared) { self.look() } }
+        guard isNew else { return ended }
+        // A thread of its own: those who wait for it may hold every thread of the store's. Without one, who asks does the work.
+        do { _ = try WorkerThread.start("evstore-look") { self.look() } } catch { look() }
         return ended
     }
 
     private func look() {
-        let runs = find(directory) { state.withLock { $0.heard = (time: .now, instant: .now) } }
+        hear()
+        let runs = find(directory, hear)
         state.change { state in
             state.runs = runs
             state.heard = nil
             state.ended += 1
         }
     }
+
+    /// Notes that the directory has been silent for no time: its look begins, or it has answered.
+    private func hear() { state.withLock { $0.heard = (time: .now, instant: .now) } }
 }

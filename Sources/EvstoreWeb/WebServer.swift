@@ -32,13 +32,19 @@
             var listener: (any Channel)?
             var socket: UnixSocket?
             var isStopped = false
-            var connections: [ObjectIdentifier: any Channel] = [:]
+            var clients: [ObjectIdentifier: Client] = [:]
+        }
+
+        private struct Client {
+            let channel: any Channel
+            /// Its connection while that is open, and its request while that is worked on, which a client that is gone does not end.
+            var holders = 1
         }
 
         private struct NoRoom: Error {}
 
-        /// The most connections at a time; a further one is closed.
-        private static let connectionsMax = 64
+        /// The most clients at a time; the connection of a further one is closed.
+        private static let clientsMax = 64
         /// How long open connections may last once the server stops.
         private static let graceSeconds = Int64(3)
 
@@ -56,6 +62,9 @@
 
         /// The port that it listens on; nil for a Unix socket.
         var port: Int? { state.withLock(\.listener)?.localAddress?.port }
+
+        /// How many clients there are whose connection is open or whose request is worked on.
+        package var clientCount: Int { state.withLock { $0.clients.count } }
 
         /// Serves until it is stopped or cancelled, and then finishes the current requests.
         /// - Parameter listening: called once it can be reached, with the port where there is one.
@@ -104,7 +113,14 @@
                 .childChannelInitializer { [self] channel in
                     channel.eventLoop.makeCompletedFuture {
                         try admit(channel)
-                        try WebConnection.configure(channel) { await self.answer($0) }
+                        let client = ObjectIdentifier(channel)
+                        try WebConnection.configure(channel) { request in
+                            self.count(client, 1)
+                            return {
+                                defer { self.count(client, -1) }
+                                return await self.answer(request)
+                            }
+                        }
                     }
                 }
             do {
@@ -126,15 +142,22 @@
             return failure.isAddressInUse ? "another program does, or another file has that name" : failure.description
         }
 
-        /// Counts a connection until it is closed.
-        /// - Throws: where there are too many connections, or the server is stopped.
+        /// Counts a client until its connection is closed and its request is no longer worked on.
+        /// - Throws: where there are too many clients, or the server is stopped.
         private func admit(_ channel: any Channel) throws {
             try state.withLock { state in
-                if state.isStopped || state.connections.count >= Self.connectionsMax { throw NoRoom() }
-                state.connections[ObjectIdentifier(channel)] = channel
+                if state.isStopped || state.clients.count >= Self.clientsMax { throw NoRoom() }
+                state.clients[ObjectIdentifier(channel)] = Client(channel: channel)
             }
-            channel.closeFuture.whenComplete { [self] _ in
-                _ = state.withLock { $0.connections.removeValue(forKey: ObjectIdentifier(channel)) }
+            channel.closeFuture.whenComplete { [self] _ in count(ObjectIdentifier(channel), -1) }
+        }
+
+        /// Counts holders of a client's place in or out; the last one gives it back.
+        private func count(_ client: ObjectIdentifier, _ change: Int) {
+            state.withLock { state in
+                guard let holders = state.clients[client]?.holders else { return }
+                state.clients[client]?.holders = holders + change
+                if holders + change == 0 { state.clients[client] = nil }
             }
         }
 
@@ -142,7 +165,7 @@
         private func endConnections() async {
             let connections = state.withLock { state in
                 state.isStopped = true
-                return Array(state.connections.values)
+                return state.clients.values.map(\.channel)
             }
             let late = connections.map { channel in
                 channel.eventLoop.scheduleTask(in: .seconds(Self.graceSeconds)) { channel.close(promise: nil) }
@@ -327,7 +350,8 @@
     /// A connection: receives one request, has it answered on the store's threads, and closes. A client that disconnects is not an error.
     final class WebConnection: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart
-        typealias Answer = @Sendable (WebRequest) async -> WebResponse
+        /// Called on the event loop where a request is whole; what it returns makes the response, on a thread of the store's.
+        typealias Answer = @Sendable (WebRequest) -> @Sendable () async -> WebResponse
 
         /// The seconds in which a client must send its request, and in which it must take the response.
         private static let (requestSeconds, answerSeconds) = (Int64(15), Int64(30))
@@ -380,8 +404,9 @@
         }
 
         private static func begin(_ answer: @escaping Answer, _ request: WebRequest, on channel: any Channel) {
+            let response = answer(request)
             Task(executorPreference: StoreThreads.shared) {
-                let response = await answer(request)
+                let response = await response()
                 send(response, hasBody: request.head.method != .HEAD, on: channel)
             }
         }

@@ -6,6 +6,7 @@
     import InMemoryTracing
     import Logging
     import MetricsTestKit
+    import Platform
     import ServiceLifecycle
     import Synchronization
     import Testing
@@ -115,6 +116,24 @@
                 return []
             }
             #expect(look.sight().silentSince == nil)
+        }
+
+        @Test("a directory of backups that answers is seen also while those who wait for it hold every thread of the store's")
+        func crowdedLook() async {
+            let threads = 64
+            let asked = Mutex(0)
+            let look = BackupLook("backups", patience: .patience) { _, _ in
+                while asked.withLock({ $0 }) < threads { usleep(1_000) }
+                return []
+            }
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0 ..< threads {
+                    group.addTask(executorPreference: StoreThreads.shared) {
+                        asked.withLock { $0 += 1 }
+                        #expect(look.sight().silentSince == nil)
+                    }
+                }
+            }
         }
 
         @Test("a schedule that can't know at its start when it ran last asks again, and does then what is due", .timeLimit(.minutes(10)))
