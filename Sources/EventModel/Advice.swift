@@ -58,6 +58,7 @@ extension Advice {
         case quarantine
         case consumers
         case parked(String)
+        case resetConsumer(String, to: Position)
 
         // Verifying.
         case verifyDeep
@@ -120,6 +121,7 @@ extension Advice.Call: CustomStringConvertible {
         case .quarantine: "quarantine()"
         case .consumers: "consumers()"
         case .parked(let consumer): "parked(of: \"\(consumer)\")"
+        case .resetConsumer(let name, let position): "maintenance.resetConsumer(\"\(name)\", to:) with a place at position \(position)"
         case .verifyDeep: "maintenance.verify(deep: true)"
         case .verifyLaws: "maintenance.verify(laws: true)"
         case .trustSigner: "trusting:"

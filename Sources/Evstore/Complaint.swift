@@ -22,6 +22,8 @@ public enum Complaint: Hashable, Sendable {
     case drillFailed(at: Timestamp)
     /// A consumer can't handle an event, and has not moved past it.
     case consumerFailing(String, at: Position, reason: String)
+    /// A cut has taken off events that a consumer had handled, and it can't go on.
+    case consumerCutOff(String, seen: Position, cut: Position)
     /// A reader holds the pages of many commits, so that the file grows.
     case longReader(OldestReader)
     /// A consumer has put events aside.
@@ -52,6 +54,7 @@ public enum Complaint: Hashable, Sendable {
         case .clusterUnreachable: ("clusterUnreachable", .failing, false)
         case .drillFailed: ("drillFailed", .waiting, false)
         case .consumerFailing: ("consumerFailing", .waiting, false)
+        case .consumerCutOff: ("consumerCutOff", .waiting, false)
         case .longReader: ("longReader", .waiting, false)
         case .parked: ("parked", .leftOut, false)
         case .quarantined: ("quarantined", .leftOut, false)
@@ -78,6 +81,8 @@ public enum Complaint: Hashable, Sendable {
         case .clusterUnreachable(let reason, let duration): "\(reason), for \(duration.inWords) now"
         case .drillFailed(let time): "the drill of \(time) failed"
         case .consumerFailing(let name, let position, let reason): "\(name) can't handle the event at position \(position): \(reason)"
+        case .consumerCutOff(let name, let seen, let cut):
+            "\(name) has handled events up to position \(seen), the log was cut at \(cut) since, and it can't go on"
         case .longReader(let reader): "process \(reader.process) has read for \(reader.commitsBehind) commits, and the log grows meanwhile"
         case .parked(let consumer, let events): "\(consumer) has parked \(counted(events, "event"))"
         case .quarantined(let events, let models):
@@ -97,6 +102,8 @@ public enum Complaint: Hashable, Sendable {
         case .clusterUnreachable: "see to the cluster log: appends wait for it"
         case .drillFailed: "see its report in drills/, and rehearse again"
         case .consumerFailing: "see \(.consumers), and the program that it hands events to"
+        case .consumerCutOff(let name, _, let cut):
+            "see what it did for the events that are gone, and let it go on where the log was cut: \(.resetConsumer(name, to: cut))"
         case .longReader(let reader): "end process \(String(reader.process)), or let it read anew"
         case .parked(let name, _): "see \(.parked(name))"
         case .quarantined: "see \(.quarantine)"

@@ -172,6 +172,9 @@ extension EventStore {
             if let position = row.failing?.position {
                 found.append(.consumerFailing(row.name, at: position, reason: row.error ?? "it failed"))
             }
+            if let cut = try cut(below: row.place) {
+                found.append(.consumerCutOff(row.name, seen: row.place.position, cut: cut.position))
+            }
             if parked > 0 { found.append(.parked(consumer: row.name, events: parked)) }
         }
         if report.quarantined > 0 {

@@ -123,6 +123,7 @@ extension Advice.Call {
         case .quarantine: "evstore quarantine list"
         case .consumers: "evstore consumers list"
         case .parked(let consumer): "evstore consumers parked \(consumer.shellWord)"
+        case .resetConsumer(let name, let position): "evstore consumers reset \(name.shellWord) --to \(position)"
         case .verifyDeep: "evstore verify --deep"
         case .verifyLaws: "evstore verify --laws"
         case .trustSigner: "--trust KEYFILE.pub"

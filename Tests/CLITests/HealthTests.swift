@@ -32,4 +32,22 @@ struct HealthTests {
         #expect(try other.run("replay --to v3 --schemas SCHEMAS --on-error quarantine").exit == 8)
         #expect(try look(other) == (8, ["quarantined"], false))
     }
+
+    @Test("a consumer that a cut has left behind is not well until its place is put elsewhere, as both say")
+    func cutOff() throws {
+        let shop = try Shop.open()
+        try shop.must("snapshot take here")
+        try shop.must(#"append order-3 OrderPaid {"id":"3"}"#)
+        try shop.must("consume mailer --once -- true")
+        #expect(try look(shop) == (0, [], true))
+        try shop.must("rollback --to-snapshot here --discard-tail")
+        #expect(try look(shop) == (4, ["consumerCutOff"], false))
+        let way = "evstore consumers reset mailer --to 4"
+        #expect(try shop.must("status").output.contains(way))
+        let outcome = try shop.run("consume mailer --once -- true")
+        #expect(outcome.exit == 3 && outcome.errors.contains("note: to let it go on where the log was cut: \(way)\n"), "\(outcome.errors)")
+        try shop.must("consumers reset mailer --to 4")
+        #expect(try look(shop) == (0, [], true))
+        try shop.must("consume mailer --once -- true")
+    }
 }

@@ -15,7 +15,8 @@ struct ComplaintTests {
         .replaced(path: "s"), .diskFull(reason: "r0"), .readOnly(path: "s"), .forked(reason: "r1"), .takenOut(node: "a", log: "l"),
         .twin(node: "a"),
         .clusterUnreachable(reason: "r", for: .seconds(1)), .drillFailed(at: .now),
-        .consumerFailing("c", at: Position(1), reason: "r"), .longReader(OldestReader(process: 7, commitsBehind: 10_001)),
+        .consumerFailing("c", at: Position(1), reason: "r"), .consumerCutOff("c", seen: Position(2), cut: Position(1)),
+        .longReader(OldestReader(process: 7, commitsBehind: 10_001)),
         .parked(consumer: "c", events: 2), .quarantined(events: 1, readModels: ["a", "b"]),
     ]
 

@@ -70,11 +70,14 @@ extension EventStore {
     }
 
     /// Whether the event at a place is still the one that was there in its epoch.
-    func isInLog(_ place: Checkpoint) throws(EvstoreError) -> Bool {
+    func isInLog(_ place: Checkpoint) throws(EvstoreError) -> Bool { try cut(below: place) == nil }
+
+    /// The cut that took off the event at a place; nil where it is still the one that was there in its epoch.
+    func cut(below place: Checkpoint) throws(EvstoreError) -> Checkpoint? {
         do {
             try requireValid(place)
-            return true
-        } catch EvstoreError.epochChanged { return false }
+            return nil
+        } catch EvstoreError.epochChanged(_, let cut) { return cut }
     }
 }
 

@@ -90,8 +90,15 @@ struct ConsumeCommand: Command {
                     handled.withLock { $0 += UInt64(events.count) }
                 }
             } catch {
-                if case EvstoreError.noImage(let failure) = error, let position = failure.position {
-                    session.output.note("note: to move past it: evstore consumers reset \(name.shellWord) --to \(position)")
+                let way: (goal: String, place: Position)? =
+                    switch error {
+                    case EvstoreError.noImage(let failure): failure.position.map { ("move past it", $0) }
+                    case EvstoreError.epochChanged(_, let cut): ("let it go on where the log was cut", cut.position)
+                    default: nil
+                    }
+                if let way {
+                    let command = Advice.Call.resetConsumer(name, to: way.place).command
+                    session.output.note("note: to \(way.goal): \(command)")
                 }
                 throw error
             }

@@ -49,8 +49,8 @@ extension Page {
     }
 
     private static let complaintLinks = [
-        "parked": "/consumers", "consumerFailing": "/consumers", "quarantined": "/quarantine", "drillFailed": "/drills",
-        "diskFull": "/storage", "readOnly": "/storage", "longReader": "/storage", "clusterUnreachable": "/cluster",
+        "parked": "/consumers", "consumerFailing": "/consumers", "consumerCutOff": "/consumers",
+        "quarantined": "/quarantine", "drillFailed": "/drills", "diskFull": "/storage", "readOnly": "/storage", "longReader": "/storage", "clusterUnreachable": "/cluster",
         "forked": "/cluster", "takenOut": "/cluster", "twin": "/cluster",
     ]
 
