@@ -96,6 +96,32 @@ struct FollowCommandTests {
         #expect(try shop.run("append order-10 OrderPaid {\"id\":\"10\"} --store \(standby)").errors.contains("that come through a pipe"))
     }
 
+    @Test("looks again where the directory of backups is not there yet, is empty, or goes away; once, and where it is another, it ends with 2")
+    func away() throws {
+        let shop = try Shop.migrated()
+        let (copies, standby) = (shop.path("copies"), shop.path("standby"))
+        #expect(try shop.run("--store \(standby) follow --from \(copies) --once").exit == 2)
+        let following = try BuiltProgram(path: "/bin/sh").start([
+            "-c",
+            "exec '\(shop.program.path)' --store '\(standby)' follow --from '\(copies)' --every 50ms >\(shop.path("out")) 2>\(shop.path("err"))",
+        ])
+        func notes() throws -> Int { try shop.text("err").components(separatedBy: "is no directory of backups").count - 1 }
+        try waitUntil { try notes() == 1 }
+        try FileManager.default.createDirectory(atPath: copies, withIntermediateDirectories: false)
+        try shop.must("backup \(copies)")
+        try waitUntil { try shop.text("out").contains("position 4") }
+        try FileManager.default.moveItem(atPath: copies, toPath: copies + ".away")
+        try waitUntil { try notes() == 2 }
+        try FileManager.default.moveItem(atPath: copies + ".away", toPath: copies)
+        try shop.must(#"append order-3 OrderPaid {"id":"3"}"#)
+        try shop.must("backup \(copies)")
+        try waitUntil { try shop.text("out").contains("up to position 5, 1 event taken in") }
+        following.send(signal: SIGTERM)
+        #expect(try following.wait().exit == 0)
+        try shop.write("other/file", "x")
+        #expect(try shop.run("--store \(standby) follow --from \(shop.path("other"))").exit == 2)
+    }
+
     @Test("waits for the first backup, takes in each later one, says nothing meanwhile, and ends with 0", arguments: [SIGINT, SIGTERM])
     func keepsLooking(_ signal: Int32) throws {
         let shop = try Shop.migrated()
@@ -131,7 +157,7 @@ struct FollowCommandTests {
         let cut = try shop.run("--store \(standby) follow --from \(copies)")
         #expect(cut.exit == 3 && cut.errors.contains("make the replica anew"))
         #expect(try shop.run("--store \(shop.store) follow --from \(copies) --once").exit == 2)
-        #expect(try shop.run("--store \(standby) follow --from \(shop.path("none"))").exit == 2)
+        #expect(try shop.run("--store \(standby) follow --from \(shop.path("none")) --once").exit == 2)
         let other = try Shop.migrated()
         try other.must("backup \(other.path("copies"))")
         #expect(try shop.run("--store \(standby) follow --from \(other.path("copies"))").exit == 2)

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import EventModel
 internal import Evstore
+internal import Platform
 
 struct BackupCommand: Command {
     static let configuration = CommandConfiguration(
@@ -238,7 +239,7 @@ struct FollowCommand: Command {
             and exported, by others too; it takes no appends and no migrations until `evstore promote`.
 
             It looks again every --every, until ^C or SIGTERM ends it with 0, and says nothing when nothing is new. What may pass, such as a \
-            directory that is being copied, is a note, and tried again. From - comes one whole backup, as from a file; then it ends.
+            directory that is being copied, or is not there yet, is a note, and tried again. From - comes one whole backup, as from a file; then it ends.
 
             Example: evstore --store standby follow --from /mnt/backups/orders
             Over a pipe, from a timer: ssh primary 'evstore --store orders backup -' | evstore --store standby follow --from -
@@ -299,7 +300,7 @@ struct FollowCommand: Command {
                 noted = ""
             } catch let error as EvstoreError where session.interrupts.isCancelled && error.code == "interrupted" {
                 break
-            } catch let error as EvstoreError where error.mayPass {
+            } catch let error as EvstoreError where error.mayPass || error.code == "usage" && isAway {
                 session.bar.finish()
                 if error.message != noted { session.output.note("note: it looks again every \(every ?? "5s"): \(error.words)") }
                 noted = error.message
@@ -308,6 +309,11 @@ struct FollowCommand: Command {
             }
             do { try await Task.sleep(for: interval) } catch { break }
         }
+    }
+
+    /// Whether the directory of backups is not there yet, or not for the moment: where a file system is not mounted, it is empty.
+    private var isAway: Bool {
+        do { return try Directory.status(from) == nil || Directory.isEmpty(from) } catch { return true }
     }
 
     /// Adds to the error what to do where a replica can't continue.
