@@ -54,6 +54,9 @@ public final class EventStore: Sendable {
     /// Blocks the calling thread for one short read transaction.
     public var versions: StoreVersions { get throws(EvstoreError) { StoreVersions(try evolving.current().state) } }
 
+    /// The newest version that a replay can go to: a registered one, or one of the schemas given at opening.
+    package func newest(_ versions: StoreVersions) -> SchemaVersion { max(versions.head, schemas?.history.head ?? versions.head) }
+
     /// The version at which this handle reads and writes where a call names none: the one given at opening, else the live one.
     ///
     /// Blocks the calling thread for one short read transaction where none was given.

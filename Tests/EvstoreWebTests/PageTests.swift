@@ -217,6 +217,24 @@ struct PageTests {
         #expect(answer.location == "/events/2")
     }
 
+    @Test("a version that only the version files have is offered with its plan, and can be replayed to")
+    func pending() async throws {
+        let temporary = try await TemporaryStore.make(
+            SchemaFiles(versions: Self.versions, projections: Self.projections).load(), at: SchemaVersion(1))
+        _ = try await temporary.store.append([.event("note-1", "NoteTaken", #"{"id":"1","words":"a"}"#, at: 1)])
+        let changes = PageChanges()
+        let page = Page(temporary.store, changes: changes)
+        #expect(text(await page.answer(PageRequest(path: "/"))).contains(">a replay to v2</a> opens it."))
+        let shown = text(await page.answer(PageRequest(path: "/migration", query: "plan=v2")))
+        #expect(shown.contains("forward to v2") && shown.contains("the newest version known is v2 of the version files."))
+        let secret = try #require(shown.firstMatch(of: #/name="secret" value="([0-9a-f]+)"/#)).1
+        let answer = await page.answer(PageRequest(path: "/migration/replay", form: "to=v2&yes=no&secret=\(secret)"))
+        #expect(answer.status == 303)
+        while try temporary.store.versions.live < SchemaVersion(2) { try await Task.sleep(for: .milliseconds(5)) }
+        await changes.work.end()
+        #expect(text(await page.answer(PageRequest(path: "/migration"))).contains("the newest version known is v2."))
+    }
+
     @Test("nothing is changed without leave, nor by a form that is not the page's")
     func changes() async throws {
         let temporary = try await store()

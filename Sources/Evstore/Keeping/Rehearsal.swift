@@ -37,7 +37,7 @@ final class Rehearsal {
         _ store: EventStore, from start: SchemaVersion?, to version: SchemaVersion?
     ) throws(EvstoreError) -> (from: SchemaVersion, to: SchemaVersion)? {
         let now = try store.versions
-        let head = max(now.head, store.schemas?.history.head ?? now.head)
+        let head = store.newest(now)
         let target = version ?? head
         guard target.rawValue > 0, target <= head else {
             throw .unknownVersion(target.description, known: SchemaVersion(1).through(head).map(\.description))

@@ -67,8 +67,11 @@ extension Page {
             let words = names.map { "<span>\($0)</span>" as Markup } + readers.map { "<span class=\"reader\">\(Markup.name($0))</span>" }
             return "<li\(isLive)><strong>\(version)</strong> \(words) <small>\(births[version] ?? 0) born</small></li>\n" as Markup
         }
+        let newest = store.newest(versions)
         let window: Markup =
             switch (status.window, status.replica) {
+            case (false, nil) where newest > versions.live:
+                "The window is closed: <a href=\"/migration?plan=\(newest)#plan\">a replay to \(newest)</a> opens it."
             case (false, _): "The window is closed: there is no other version to go to."
             case (true, .some): "The window is open, as the original had it: a replica goes where its original goes."
             case (true, nil):

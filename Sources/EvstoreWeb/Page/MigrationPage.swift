@@ -11,7 +11,11 @@ extension Page {
     /// Shows the work that is running, the possible versions with their plans, and the journal.
     func migration(_ request: PageRequest) async throws -> Markup {
         let versions = try store.versions
-        let links = Self.shown(from: versions.floor, versions).filter { $0 != versions.live }.map { version in
+        // The files that the program was given may have versions that the store learns of at a replay.
+        let newest = store.newest(versions)
+        let source: Markup? = newest > versions.head ? " of the version files" : nil
+        let reachable = Self.shown(from: versions.floor, through: max(newest, versions.top)).filter { $0 != versions.live }
+        let links = reachable.map { version in
             Markup.item("?plan=\(version)#plan", "\(version > versions.live ? "forward" : "back") to \(version)")
         }
         var plan: Markup?
@@ -26,7 +30,7 @@ extension Page {
         return """
             <h1>Migration</h1>
             \(try work())
-            <p>Live is \(versions.live); the window reaches from \(versions.floor) to \(versions.top), the newest version known is \(versions.head).</p>
+            <p>Live is \(versions.live); the window reaches from \(versions.floor) to \(versions.top), the newest version known is \(newest)\(source).</p>
             <ul class="versions-list">\(links)</ul>
             \(plan)
             \(Markup.table("What happened, newest first", ["Time", "What", "Versions", "Position", "Took", "Outcome", "By"], journal, empty: "Nothing yet."))

@@ -88,7 +88,11 @@ package struct Page: Sendable {
 
     /// The newest versions from `first` on, at most as many as a page can show.
     static func shown(from first: SchemaVersion, _ versions: StoreVersions) -> [SchemaVersion] {
-        first.through(max(versions.head, versions.top)).suffix(versionsShown)
+        shown(from: first, through: max(versions.head, versions.top))
+    }
+
+    static func shown(from first: SchemaVersion, through last: SchemaVersion) -> [SchemaVersion] {
+        first.through(last).suffix(versionsShown)
     }
 
     private static let versionsShown = 200
