@@ -67,6 +67,7 @@ extension Advice {
         case acceptSigned
 
         // Keeping.
+        case backUp(into: String)
         case restore
         case promote(store: String)
         case salvage(store: String)
@@ -126,6 +127,7 @@ extension Advice.Call: CustomStringConvertible {
         case .verifyLaws: "maintenance.verify(laws: true)"
         case .trustSigner: "trusting:"
         case .acceptSigned: "maintenance.verify(signing:since:accepting: true)"
+        case .backUp(let directory): "maintenance.backUp(into: \"\(directory)\")"
         case .restore: "StoreMaintenance.restore(from:into:)"
         case .promote: "maintenance.promote()"
         case .salvage: "StoreMaintenance.salvage(_:into:)"

@@ -5,6 +5,15 @@ extension EvstoreError {
     public var fix: String? { details.fix }
     public var place: ErrorLocation { details.place }
 
+    /// Why nothing can be restored from a directory in which no run came to its end: nothing there is damaged.
+    package static let noRunFinished = "no backup was ever finished there"
+
+    /// What to do where a backup can't be restored.
+    private static func wayAround(_ backup: String, _ reason: String) -> Advice {
+        if reason == noRunFinished { return "make one there: \(.backUp(into: backup))" }
+        return "use another backup, or make one in a new directory; keep this one until then"
+    }
+
     public var details: ErrorDetails {
         switch self {
         // Opening.
@@ -265,7 +274,7 @@ extension EvstoreError {
         case .backupDamaged(let path, let reason):
             .init(
                 "backupDamaged", "the backup \(path) can't be restored: \(reason)",
-                fix: "use another backup, or make one in a new directory; keep this one until then")
+                advice: Self.wayAround(path, reason))
         case .notInBackup(let wanted, let has):
             .init("notInBackup", "\(wanted) is not in the backup, which has \(has)", fix: "name a position or a time that it has")
         case .otherBackup(let path):

@@ -128,6 +128,7 @@ extension Advice.Call {
         case .verifyLaws: "evstore verify --laws"
         case .trustSigner: "--trust KEYFILE.pub"
         case .acceptSigned: "evstore verify --since HEADS --sign KEYFILE --accept"
+        case .backUp(let directory): "evstore backup \(directory.shellWord)"
         case .restore: "evstore restore --into DIR"
         case .promote(let store): "evstore --store \(store.shellWord) promote"
         case .salvage(let store): "evstore --store \(store.shellWord) salvage --into DIR"

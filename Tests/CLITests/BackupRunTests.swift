@@ -45,6 +45,25 @@ struct BackupRunTests {
         }
     }
 
+    @Test("what a first run left that was killed is no damage, and no run: another is made there")
+    func killedFirst() throws {
+        let shop = try Shop.open()
+        let copies = shop.path("copies")
+        for name in ["runs", "rows"] {
+            try FileManager.default.createDirectory(atPath: "\(copies)/\(name)", withIntermediateDirectories: true)
+        }
+        try shop.write("copies/blocks/1.new", "half")
+        let verified = try shop.must("backup \(copies) --verify")
+        #expect(verified.output.isEmpty && verified.errors == "note: there is no run yet: evstore backup \(copies) makes one\n")
+        for line in ["restore \(copies) --into \(shop.path("again"))", "--store \(shop.path("again")) follow --from \(copies) --once"] {
+            let outcome = try shop.run(line)
+            #expect(outcome.exit == 7 && outcome.errors.contains("make one there: evstore backup \(copies)\n"), "\(outcome.errors)")
+        }
+        try shop.must("backup \(copies)")
+        #expect(try shop.must("backup \(copies) --verify").output.hasSuffix("ok\n"))
+        #expect(!FileManager.default.fileExists(atPath: copies + "/blocks/1.new"))
+    }
+
     @Test("are read again without the store: any changed or missing byte is found, and of which run")
     func verify() throws {
         let (shop, copies) = try shop()

@@ -63,6 +63,9 @@ struct BackupCommand: Command {
     private func check(_ session: Session) async throws {
         let verdicts = try await StoreMaintenance.verifyBackups(in: target, progress: session.progress)
         session.bar.finish()
+        if verdicts.isEmpty {
+            session.output.note("note: there is no run yet: \(Advice.Call.backUp(into: target).command) makes one")
+        }
         for verdict in verdicts { try verdict.run.write(verdict.damage ?? "ok", to: session.output) }
         if verdicts.contains(where: { $0.damage != nil }) { throw Exit.integrity }
     }

@@ -91,11 +91,12 @@ struct BackupDirectory {
         }
     }
 
-    /// Whether there are files that belong to runs, finished or not.
+    /// Whether there are files of runs, apart from those that a run which was killed had not written to their ends.
     var hasFilesOfRuns: Bool {
         get throws {
             try ["blocks", "rows"].contains { directory in
-                try Directory.status("\(path)/\(directory)") != nil && !Directory.isEmpty("\(path)/\(directory)")
+                guard try Directory.status("\(path)/\(directory)") != nil else { return false }
+                return try !Directory.names("\(path)/\(directory)").allSatisfy(Self.isUnfinished)
             }
         }
     }
@@ -154,7 +155,7 @@ struct BackupDirectory {
     /// The run with a number; the newest one if the number is nil.
     func chosen(_ number: UInt64?) throws -> Run {
         let numbers = try numbers()
-        guard let number = number ?? numbers.last else { throw damaged("no backup was ever finished there") }
+        guard let number = number ?? numbers.last else { throw damaged(EvstoreError.noRunFinished) }
         guard numbers.contains(number) else {
             let known = numbers.isEmpty ? "none was ever finished" : "there are " + numbers.map(String.init).joined(separator: ", ")
             throw EvstoreError.usage("\(path) has no run \(number): \(known)")

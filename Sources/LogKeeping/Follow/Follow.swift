@@ -50,7 +50,7 @@ package enum Follow {
         guard case .directory(let path) = source else { return nil }
         guard try Directory.status(path + "/runs") != nil else { throw EvstoreError.usage("\(path.shellWord) is no directory of backups") }
         let directory = BackupDirectory(path)
-        guard let number = try directory.numbers().last else { throw directory.damaged("no backup was ever finished there") }
+        guard let number = try directory.numbers().last else { throw directory.damaged(EvstoreError.noRunFinished) }
         return number
     }
 
