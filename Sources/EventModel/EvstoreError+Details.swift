@@ -58,7 +58,10 @@ extension EvstoreError {
         case .keysRefused(let path, let reason):
             .init(
                 "keysRefused", "\(path) is not opened: \(reason)",
-                fix: "name the key file that the store was created with, or no key if its events are not sealed")
+                fix: """
+                    name a key file, a passphrase or a credential that opens it, for a backup one that opened the store when the run was \
+                    made; or no key if its events are not sealed
+                    """)
         case .replaced(let path):
             .init(
                 "replaced", "other files lie at \(path) than those that are open here, or none; nothing is damaged",
