@@ -59,7 +59,8 @@ struct DrillCommandTests {
         try empty.must("drill --to v3 --schemas SCHEMAS --backup \(empty.path("copies"))")
         try empty.must("import - --as v1 --schemas SCHEMAS", input: Shop.orders)
         let shown = try empty.must("drill --to v3 --schemas SCHEMAS --backup \(empty.path("copies"))").output
-        #expect(shown.contains("events of the backup: it was made before the store had any") && shown.contains("4 events behind"), "\(shown)")
+        #expect(shown.contains("events of the backup: it was made before the store had any"), "\(shown)")
+        #expect(shown.contains("4 events behind"), "\(shown)")
     }
 
     @Test("a backup that is missing, damaged or of other events fails the drill")

@@ -96,7 +96,7 @@ struct FollowCommandTests {
         #expect(try shop.run("append order-10 OrderPaid {\"id\":\"10\"} --store \(standby)").errors.contains("that come through a pipe"))
     }
 
-    @Test("looks again where the directory of backups is not there yet, is empty, or goes away; once, and where it is another, it ends with 2")
+    @Test("looks again where the directory of backups is not there yet, is empty, or goes away; one of other things ends it with 2")
     func away() throws {
         let shop = try Shop.migrated()
         let (copies, standby) = (shop.path("copies"), shop.path("standby"))

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import EventModel
 internal import Evstore
 internal import Foundation
 internal import Platform

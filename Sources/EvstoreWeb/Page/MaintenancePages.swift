@@ -49,9 +49,9 @@ extension Page {
     }
 
     private static let complaintLinks = [
-        "parked": "/consumers", "consumerFailing": "/consumers", "consumerCutOff": "/consumers",
-        "quarantined": "/quarantine", "drillFailed": "/drills", "diskFull": "/storage", "readOnly": "/storage", "longReader": "/storage", "clusterUnreachable": "/cluster",
-        "forked": "/cluster", "takenOut": "/cluster", "twin": "/cluster",
+        "parked": "/consumers", "consumerFailing": "/consumers", "consumerCutOff": "/consumers", "quarantined": "/quarantine",
+        "drillFailed": "/drills", "diskFull": "/storage", "readOnly": "/storage", "longReader": "/storage",
+        "clusterUnreachable": "/cluster", "forked": "/cluster", "takenOut": "/cluster", "twin": "/cluster",
     ]
 
     /// The versions from floor to head, with what is at each.
