@@ -205,6 +205,55 @@ func forward() throws {
     #expect(try history("forward: 1\n").map(\.severity) == [.error])
 }
 
+private let integer = "{type: integer}"
+private let pair = "o: {type: object, required: [a], properties: {a: \(integer), b: \(integer)}}"
+
+@Test(
+    "an object that comes back without what is required in it is a promise that FORWARD can't keep",
+    arguments: [
+        ("\(pair)", "{move: {from: /o/b, path: /b}}", "o: {type: object, required: [a], properties: {a: \(integer)}}, b: \(integer)"),
+        (
+            "o: {type: object, required: [a], properties: {a: \(integer)}}",
+            "{move: {from: /o/a, path: /a}}, {add: {path: /o/z, value: 1}}",
+            "o: {type: object, required: [z], properties: {z: \(integer)}}, a: \(integer)"
+        ),
+        (
+            "o: {type: object, required: [p, x], properties: {x: \(integer), p: {type: object, properties: {b: \(integer)}}}}",
+            "{move: {from: /o/p/b, path: /b}}",
+            "o: {type: object, required: [p, x], properties: {x: \(integer), p: {type: object, properties: {}}}}, b: \(integer)"
+        ),
+    ])
+func lackingObjects(_ before: String, _ ops: String, _ after: String) throws {
+    func made(_ head: String) throws -> History {
+        try history([
+            "events: {E: {properties: {\(before)}}}",
+            "\(head)upcast:\n  - on: E\n    do: [\(ops)]\nevents: {E: {properties: {\(after)}}}",
+        ])
+    }
+    func found(_ head: String) throws -> [Finding.Severity] { try made(head).check().filter { $0.id == "COMPAT103" }.map(\.severity) }
+    #expect(try found("") == [.warning])
+    #expect(try found("forward: 1\n") == [.error])
+    #expect(try found("forward: 1\nreleased: 2026-01-01\n") == [.warning])
+    let history = try made("")
+    #expect(history.opClass(from: SchemaVersion(1), to: SchemaVersion(2)).contains(.partial))
+    var trial = LawTrial(history, isFull: true)
+    for file in history.versions { trial.check(TypeAtVersion(type: "E", version: file.number), generated: 60, seed: 7) }
+    #expect(trial.tally.failures.isEmpty, "\(trial.tally.failures.map(\.verdict.law))")
+}
+
+@Test("an object whose members move together, or that is always there, comes back with all of them")
+func wholeObjects() throws {
+    let both = "o: {type: object, required: [a, b], properties: {a: \(integer), b: \(integer)}}"
+    let together = try history(
+        before: "properties: {\(both)}", ops: "move: {from: /o/a, path: /p/a}\n      - move: {from: /o/b, path: /p/b}",
+        after: "properties: {p: {type: object, required: [a, b], properties: {a: \(integer), b: \(integer)}}}")
+    let required = try history(
+        before: "required: [o], properties: {\(pair)}", ops: "move: {from: /o/b, path: /b}",
+        after: "required: [o], properties: {o: {type: object, required: [a], properties: {a: \(integer)}}, b: \(integer)}")
+    for history in [together, required] { #expect(history.check().filter { $0.id == "COMPAT103" } == []) }
+    #expect(required.opClass(from: SchemaVersion(1), to: SchemaVersion(2)) == .iso)
+}
+
 @Test("a remove and an add of one type may have been meant as a move")
 func guesses() throws {
     let history = try history([

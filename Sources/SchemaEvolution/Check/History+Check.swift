@@ -37,11 +37,14 @@ extension History {
                 do {
                     guard let block = try path(type: type, born: file.number, to: target).blocks.first else { continue }
                     let mark = block.mark ?? file.events[type]?.mark ?? file.mark
+                    let way = block.isDeclared ? "hide it instead: down: {hide: \"…\"}" : "leave the member in its object"
+                    // Such a block is found in the shapes, and a released version must stay as it is.
+                    let isPromised = file.forward != nil && (block.isDeclared || !file.isReleased)
                     let finding = Finding(
-                        Rule.downNotTotal, file.forward == nil ? .warning : .error, at: mark,
+                        Rule.downNotTotal, isPromised ? .error : .warning, at: mark,
                         "\(type) of \(file.number) may have no image at \(target): \(block.why)",
-                        fix: "hide it instead: down: {hide: \"…\"}\(file.forward == nil ? "" : ", or leave forward: out")",
-                        repairs: [mark.hiding], subject: type)
+                        fix: "\(way)\(file.forward == nil ? "" : ", or leave forward: out")",
+                        repairs: block.isDeclared ? [mark.hiding] : [], subject: type)
                     findings.append(finding)
                 } catch {
                     findings.append(Finding(id: Rule.downNotTotal, file: file.file, message: error.message, advice: error.details.advice))

@@ -16,6 +16,12 @@ struct ShapeTarget: Sendable {
 
     /// The pointer of a member in the declared shape.
     func place(of pointer: JSONPointer) -> JSONPointer { moving.destination(of: pointer, from: next) }
+
+    /// Whether the declared shape has a member wherever it has another one.
+    func hasAlways(_ pointer: JSONPointer, beside other: JSONPointer) -> Bool {
+        let (member, neighbour) = (place(of: pointer), place(of: other))
+        return member.prefixes.dropFirst(member.commonParents(with: neighbour) + 1).allSatisfy { declared.isRequired(at: $0) }
+    }
 }
 
 /// The context in which an op is bound: the place in the file, and what is found out about the op.
@@ -80,6 +86,8 @@ struct BindingContext: BindingSite {
     var mayChange = false
     /// Whether the step takes the type away, so that version n requires nothing of it.
     var isLeaving = false
+    /// An object that events may have at the version before without a member which is required there: `/o without /o/a`.
+    var lacking: String?
     var findings: [Finding] = []
 
     var subject: String? { type }
@@ -146,6 +154,7 @@ struct BindingContext: BindingSite {
     mutating func absorb(_ site: BindingContext) {
         opClass.formUnion(site.opClass)
         isUnproved = isUnproved || site.isUnproved
+        lacking = lacking ?? site.lacking
         findings += site.findings
     }
 }
@@ -166,7 +175,7 @@ extension BindingContext {
     /// - Parameters:
     ///   - common: how many of the outermost objects around the member also contain its new location; whether they may be absent does not
     ///     matter.
-    ///   - target: the new location, if an object around the member must be removed to free it.
+    ///   - target: the new location, for which an object around the member may have to be removed.
     mutating func take(
         _ pointer: JSONPointer, common: Int = 0, makingRoomFor target: JSONPointer? = nil
     ) -> (
@@ -191,8 +200,33 @@ extension BindingContext {
         if partly, let place = parent, place.tokens.count + 1 == pointer.tokens.count {
             // The older version requires the member in each such object, and the newer version no longer records which objects had it.
             mayFail()
+            if declared(at: place) != nil, !hasAlways(target ?? pointer, beside: pointer) {
+                lacking = lacking ?? "\(place) without \(pointer)"
+            }
         }
+        noteLacking(around: pointer, takenTo: target ?? pointer, beyond: common)
         return (taken.shape, always)
+    }
+
+    /// Notes whether the way down may make an object around a taken member that lacks others which are required in it: version n need not
+    /// have the object where it has the member.
+    private mutating func noteLacking(around pointer: JSONPointer, takenTo target: JSONPointer, beyond common: Int) {
+        var mayBeMade = false
+        for (depth, place) in pointer.prefixes.enumerated().dropFirst(common + 1).dropLast() {
+            guard let object = shape.shape(at: place) else { return }
+            mayBeMade = mayBeMade || !shape.isRequired(at: place) && declaredRequires(place) != true
+            guard mayBeMade else { continue }
+            let others = object.required.sorted().map { place.appending($0.text) }.filter { !pointer.hasPrefix($0) }
+            guard let missing = others.first(where: { !hasAlways($0, beside: target) }) else { continue }
+            opClass.insert(.partial)
+            lacking = lacking ?? "\(place) without \(missing)"
+            return
+        }
+    }
+
+    /// Whether version n has a member wherever it has another one, by their pointers at this point of the list.
+    private func hasAlways(_ pointer: JSONPointer, beside other: JSONPointer) -> Bool {
+        !shapeTargets.isEmpty && shapeTargets.allSatisfy { $0.hasAlways(pointer, beside: other) }
     }
 
     /// Inserts a member, together with missing objects around it. Returns false, after adding a finding, if that is not possible.
@@ -203,11 +237,13 @@ extension BindingContext {
             return false
         }
         let bringsObjects = if case .added = arrival { false } else { true }
-        var isNew = false
+        var (isNew, isWithinMade) = (false, false)
         for (depth, place) in pointer.prefixes.enumerated().dropFirst().dropLast() {
             let wanted = declaredRequires(place)
             if let parent = shape.shape(at: place) {
                 isNew = false
+                let requiresOthers = parent.required.contains { $0.text != pointer.tokens[depth].text }
+                if isWithinMade, parent.required.isEmpty || requiresOthers { opClass.insert(.partial) }
                 guard depth > common, !shape.isRequired(at: place) else { continue }
                 let isMade =
                     switch arrival {
@@ -221,9 +257,10 @@ extension BindingContext {
                     // required members.
                     if parent.required.isEmpty {
                         opClass.insert(.partial)
-                    } else if parent.required.contains(where: { $0.text != pointer.tokens[depth].text }) {
+                    } else if requiresOthers {
                         mayFail()
                     }
+                    isWithinMade = true
                 }
             } else {
                 isNew = true

@@ -95,6 +95,8 @@ struct PathOp: Sendable {
     /// Whether the shapes do not prove that its result fits.
     var isUnproved = false
     var blocks = false
+    /// What the result may lack below: `/o without /o/a`.
+    var lacking: String?
     /// The declaration under which its losses are counted.
     var loss: LossDeclaration
     /// Set if the op reads the name of the event's stream and that name differs between the op's version and the event's.
@@ -232,12 +234,16 @@ extension Path {
         return words.isEmpty ? "unchanged" : words.joined(separator: ", ")
     }
 
-    /// The blocks that events may hit; empty if every event has an image or is hidden by declaration.
-    package var blocks: [(mark: FileLocation?, why: String)] {
-        var found: [(mark: FileLocation?, why: String)] = []
+    /// Why events may have no image below; empty if every event has one or is hidden by declaration. An event can be hidden instead where
+    /// that is declared.
+    package var blocks: [(mark: FileLocation?, why: String, isDeclared: Bool)] {
+        var found: [(mark: FileLocation?, why: String, isDeclared: Bool)] = []
         root.visit { segment in
-            for op in segment.ops where op.blocks && op.direction == .down { found.append((op.mark, "\(op.label) blocks some of them")) }
-            if case .blocked(let block) = segment.next { found.append((block.mark, block.why)) }
+            for op in segment.ops where op.direction == .down {
+                if op.blocks { found.append((op.mark, "\(op.label) blocks some of them", true)) }
+                if let lacking = op.lacking { found.append((op.mark, "\(op.label) gives \(lacking) to some of them", false)) }
+            }
+            if case .blocked(let block) = segment.next { found.append((block.mark, block.why, true)) }
         }
         return found
     }

@@ -136,7 +136,7 @@ struct StepCompiler {
                     PathOp(
                         op: op, direction: .up, step: step.version, label: entry.label, summary: entry.op.summary, mark: entry.mark,
                         isUnproved: site.isUnproved, blocks: entry.op.blocks,
-                        loss: LossDeclaration(version: step.version, type: type, entry.op.ownLoss)))
+                        lacking: site.lacking, loss: LossDeclaration(version: step.version, type: type, entry.op.ownLoss)))
             }
             if site.isUnproved { result.unproved.formUnion(fates.map(\.type)) }
             (state.shape, state.stream) = (site.shape, site.stream)
