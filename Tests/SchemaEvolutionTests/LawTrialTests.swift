@@ -277,6 +277,39 @@ struct LawTrialTests {
         #expect(trial.tally.failures.contains { $0.verdict.law == "L3" } == isWrong, "\(trial.tally.failures)")
     }
 
+    /// An event that no log has.
+    private func generated(_ payload: String, born: UInt32) -> LawEvent {
+        LawEvent(
+            origin: .generated, stream: "s-1", type: "E", born: SchemaVersion(born), time: Timestamp(microseconds: 0),
+            payload: Array(payload.utf8), metadata: [])
+    }
+
+    @Test("a number that comes back in another form is lossy, whatever makes the form and wherever the event comes from")
+    func otherForm() throws {
+        let history = try history(
+            before: "required: [n], properties: {n: {type: string}}",
+            ops: "convert: {path: /n, to: number, using: number-text}\n      - convert: {path: /n, to: number, using: {scale: {num: 10}}}",
+            after: "required: [n], properties: {n: {type: number}}")
+        var trial = trial(history, each: 400)
+        trial.check(generated(#"{"n":"2.50"}"#, born: 1), at: SchemaVersion(2))
+        #expect(trial.tally.failures.filter { $0.verdict.weight == .required }.isEmpty, "\(trial.tally.failures)")
+        #expect(try #require(trial.tally.counts["L1"]).lossy > 0)
+    }
+
+    @Test(
+        "what a head loses by declaration is lossy, alone and beside an op whose member older versions do not show",
+        arguments: [false, true])
+    func declaredBesideOthers(adds: Bool) throws {
+        let history = try history(
+            before: "properties: {l: {type: array, items: {type: integer}}}",
+            ops: "head: {path: /l, because: one is shown, empty: 0}" + (adds ? "\n      - add: {path: /n, value: 1}" : ""),
+            after: adds ? "required: [n], properties: {l: {type: integer}, n: {type: integer}}" : "properties: {l: {type: integer}}")
+        var trial = trial(history, each: 400)
+        trial.check(generated(adds ? #"{"l":0,"n":0}"# : #"{"l":0}"#, born: 2), at: SchemaVersion(1))
+        #expect(trial.tally.failures.isEmpty, "\(trial.tally.failures)")
+        #expect(try #require(trial.tally.counts["L3"]).lossy > 0)
+    }
+
     private static let scales: [(before: String, after: String, scale: String, opClass: OpClass)] = [
         ("number", "number", "{den: 3, round: half-up}", [.widen, .narrow]),
         ("number", "number", "{num: 2, round: down}", [.widen, .narrow]),

@@ -100,12 +100,15 @@ package struct LawTrial {
         let start = [GroupPart(type: event.type, payload: event.payload)]
         let images: [GroupPart]
         do { images = try see(start, of: event, from: event.born, to: version) } catch { return [] }
-        return images.map { image in
-            var made = event
-            (made.type, made.payload) = (image.type, image.payload)
-            (made.stream, made.born) = (event.stream(at: version, history), version)
-            return made
-        }
+        return images.map { image($0, of: event, bornAt: version) }
+    }
+
+    /// An image of an event as if born at its version.
+    private func image(_ image: GroupPart, of event: LawEvent, bornAt version: SchemaVersion) -> LawEvent {
+        var made = event
+        (made.type, made.payload) = (image.type, image.payload)
+        (made.stream, made.born) = (event.stream(at: version, history), version)
+        return made
     }
 
     private mutating func verdicts(on event: LawEvent, at target: SchemaVersion, along walk: inout StepWalk) -> [LawVerdict] {
@@ -209,16 +212,15 @@ package struct LawTrial {
         if !verdict.holds, verdict.weight == .required { return .required }
         guard isCanonical, let last = events.last else { return .measured }
         if !verdict.holds {
-            if last.origin == .log || last.origin == .adopted { return .measured }
-            let lost = losses(of: events, at: target)
-            if !lost.isEmpty, lost.allSatisfy({ $0.isOtherForm || !$0.loss.because.isEmpty }) { return .measured }
+            if last.origin == .log || last.origin == .adopted || loseAsDeclared(events, target) { return .measured }
         }
         return !differences.isEmpty && differences.allSatisfy { isAllowed($0, last, target) } ? .measured : .required
     }
 
     /// Whether an image may differ from the one that it becomes on the way back and here again. A codec may round each time. Where a step
     /// makes a member from others within an object that the older version need not have, the way down takes the member out and can't know
-    /// whether the object was there: an empty object and an absent one become one.
+    /// whether the object was there: an empty object and an absent one become one. On the way back up, an older image loses what an event
+    /// that was born there loses.
     private func isAllowed(_ difference: Difference, _ event: LawEvent, _ target: SchemaVersion) -> Bool {
         let (steps, isUp) = (history.steps(from: event.born, to: target), event.born < target)
         let drifting = DriftingMembers(steps, isUp ? .up : .down)
@@ -231,7 +233,9 @@ package struct LawTrial {
                 } catch { return part }
             }
         }
-        return drifting.areAll || Self.isSame(compared(difference.again), compared(difference.images))
+        if drifting.areAll || Self.isSame(compared(difference.again), compared(difference.images)) { return true }
+        guard !isUp, difference.images.count == 1 else { return false }
+        return loseAsDeclared([image(difference.images[0], of: event, bornAt: target)], event.born)
     }
 
     /// The weight of a failure in which downcast events differ from the originals.
@@ -243,7 +247,13 @@ package struct LawTrial {
         if !lost.isEmpty { return lost.contains(where: \.isUndeclared) ? .noted : .measured }
         guard isCanonical, isLossless, let event = events.first else { return .measured }
         let mayLose = !history.opClass(from: event.born, to: target).isDisjoint(with: [.narrow, .partial, .oneWay])
-        return mayLose ? .measured : .required
+        return mayLose || loseAsDeclared(events, target) ? .measured : .required
+    }
+
+    /// Whether the account of losses has losses of these events, and each of them is declared.
+    private func loseAsDeclared(_ events: [LawEvent], _ target: SchemaVersion) -> Bool {
+        let lost = losses(of: events, at: target)
+        return !lost.isEmpty && lost.allSatisfy(\.isDeclared)
     }
 
     /// Counts the losses of logged or adopted events that changed in a round trip.

@@ -14,9 +14,11 @@ package struct LossAccount: Sendable {
         /// Whether values differ only in the notation of a number or a moment.
         package let isOtherForm: Bool
 
-        /// Whether the loss should be declared and is not: on the way up, it is more than a change of notation, and the op gives no reason.
-        /// Losses on the way down need no reason.
-        package var isUndeclared: Bool { direction == .up && !isOtherForm && loss.because.isEmpty }
+        /// Whether the loss is only a change of notation, or the op gives a reason for it.
+        var isDeclared: Bool { isOtherForm || !loss.because.isEmpty }
+
+        /// Whether the loss should be declared and is not. Losses on the way down need no reason.
+        package var isUndeclared: Bool { direction == .up && !isDeclared }
     }
 
     package struct Count: Hashable, Sendable {
