@@ -367,6 +367,30 @@ struct LawTrialTests {
         #expect(try #require(tally.counts["L1"]).lossy > 0)
     }
 
+    @Test(
+        "an event of which one part is made that the way back hides is lossy by that declaration, and asks nobody",
+        arguments: [
+            ("{type: S, pick: [/k, /b], down: {hide: x}}", ", because: told"), ("{type: S, pick: [/k, /b], down: {hide: x}}", ""),
+            ("{type: S, pick: [/k, /b], down: {hide: x}}, {type: T, pick: [/k], when: {path: /b, equals: 0}, down: {hide: y}}", ""),
+        ])
+    func hiddenPart(parts: String, because: String) throws {
+        let shape = "{required: [k], properties: {k: {type: integer}, b: {type: integer}}}"
+        let other = parts.contains("type: T") ? ", T: {required: [k], properties: {k: {type: integer}}}" : ""
+        let history = try history([
+            "events: {E: \(shape)}",
+            "upcast: [{split-event: {type: E, into: [\(parts)]\(because)}}]\nevents: {S: \(shape)\(other)}",
+        ])
+        #expect(history.check().errors == [])
+        var trial = trial(history)
+        trial.check(
+            LawEvent(
+                origin: .log, position: Position(1), stream: "s-1", type: "E", born: SchemaVersion(1), time: Timestamp(microseconds: 0),
+                payload: Array(#"{"k":1,"b":2}"#.utf8), metadata: []), at: SchemaVersion(2))
+        #expect(trial.tally.failures.isEmpty, "\(trial.tally.failures)")
+        let losses = trial.tally.losses.counts.keys
+        #expect(!losses.isEmpty && losses.allSatisfy { !$0.isUndeclared }, "\(losses)")
+    }
+
     @Test("a refusal that the step declares is no failure, unless the log has such an event")
     func declaredRefusal() throws {
         let history = try history([

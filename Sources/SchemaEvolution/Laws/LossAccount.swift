@@ -161,9 +161,12 @@ final class LossProbe {
         enum End { case gone, fan(Path) }
     }
 
+    /// The branches of a step for a type, the change to the whole event that comes first, if any, and the path over the step.
+    private typealias Way = (runs: [Run], turn: LossDeclaration?, path: Path?)
+
     private let history: History
     private var workspace = PathInterpreter()
-    private var known: [PathKey: (runs: [Run], turn: LossDeclaration?)] = [:]
+    private var known: [PathKey: Way] = [:]
 
     init(_ history: History) { self.history = history }
 
@@ -195,18 +198,31 @@ final class LossProbe {
             }
         }
         if found.isEmpty {
-            for (part, _) in images {
-                enter(
-                    compiled(part.type, from, to).turn
-                        ?? LossDeclaration(version: max(from, to), type: part.type, op: "step", because: ""))
+            for (part, event) in images {
+                let way = compiled(part.type, from, to)
+                let turn = way.turn ?? LossDeclaration(version: max(from, to), type: part.type, op: "step", because: "")
+                let hidden = direction == .up && turn.because.isEmpty ? hides(part, of: event, along: way, from, to) : []
+                for loss in hidden.isEmpty ? [turn] : hidden { enter(loss) }
             }
         }
         return found
     }
 
+    /// The declarations by which the way back hides the one event that an image becomes at a step: by itself, nothing tells it from an event
+    /// that was born there.
+    private func hides(
+        _ part: GroupPart, of event: LawEvent, along way: Way, _ from: SchemaVersion, _ to: SchemaVersion
+    ) -> [LossDeclaration] {
+        guard let path = way.path, let there = see(part, of: event, path)?.images, there.count == 1 else { return [] }
+        return compiled(there[0].type, to, from).runs.compactMap { run in
+            guard let end = run.end, case .gone = end.kind, see(there[0], of: event, end.there)?.images.isEmpty == false else { return nil }
+            return end.loss
+        }
+    }
+
     /// Empty if the type has no path: its events are then refused and lose nothing.
-    private func compiled(_ type: String, _ from: SchemaVersion, _ to: SchemaVersion) -> (runs: [Run], turn: LossDeclaration?) {
-        do { return try compile(PathKey(type: Name(type), born: from, target: to)) } catch { return ([], nil) }
+    private func compiled(_ type: String, _ from: SchemaVersion, _ to: SchemaVersion) -> Way {
+        do { return try compile(PathKey(type: Name(type), born: from, target: to)) } catch { return ([], nil, nil) }
     }
 
     private func see(_ image: GroupPart, of event: LawEvent, _ path: Path) -> (images: [GroupPart], cost: PathCounts)? {
@@ -221,7 +237,7 @@ final class LossProbe {
         return (LawTrial.sorted(images), workspace.counts - before)
     }
 
-    private func compile(_ key: PathKey) throws(EvstoreError) -> (runs: [Run], turn: LossDeclaration?) {
+    private func compile(_ key: PathKey) throws(EvstoreError) -> Way {
         if let made = known[key] { return made }
         let type = key.type.text
         let path = try history.path(type: type, born: key.born, to: key.target)
@@ -276,8 +292,8 @@ final class LossProbe {
             runs.append(run)
         }
         walk(path.root, after: []) { $0 }
-        known[key] = (runs, turn)
-        return (runs, turn)
+        known[key] = (runs, turn, path)
+        return (runs, turn, path)
     }
 }
 
