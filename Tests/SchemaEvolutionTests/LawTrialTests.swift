@@ -391,6 +391,33 @@ struct LawTrialTests {
         #expect(!losses.isEmpty && losses.allSatisfy { !$0.isUndeclared }, "\(losses)")
     }
 
+    @Test(
+        "a part that stands alone and may become an event without that part is warned of, and what it then loses is lossy by declaration",
+        arguments: [("", true), (", const: 0", false)])
+    func partOfAnother(only: String, isWarned: Bool) throws {
+        let history = try history([
+            "events: {E: {required: [k, a], properties: {k: {type: integer}, a: {type: integer}, b: {type: string}}}}",
+            """
+            upcast:
+              - split-event:
+                  type: E
+                  into:
+                    - {type: P, pick: [/k, /a], when: {path: /a, equals: 0}, down: as}
+                    - {type: Q, pick: [/k, /b], down: {as: {/a: 2}}}
+                  because: x
+            events:
+              P: {required: [k, a], properties: {k: {type: integer}, a: {type: integer\(only)}}}
+              Q: {required: [k], properties: {k: {type: integer}, b: {type: string}}}
+            """,
+        ])
+        let found = history.check()
+        #expect(found.errors == [])
+        #expect(found.contains { $0.id == "COMPAT107" && $0.severity == .warning } == isWarned, "\(found.map(\.diagnosticLine))")
+        let tally = trial(history).tally
+        #expect(tally.failures.filter { $0.verdict.weight == .required }.isEmpty, "\(tally.failures)")
+        if isWarned { #expect(try #require(tally.counts["L3"]).lossy > 0) }
+    }
+
     @Test("a refusal that the step declares is no failure, unless the log has such an event")
     func declaredRefusal() throws {
         let history = try history([

@@ -208,8 +208,8 @@ final class LossProbe {
         return found
     }
 
-    /// The declarations by which the way back hides the one event that an image becomes at a step: by itself, nothing tells it from an event
-    /// that was born there.
+    /// The declarations by which the way back hides the one event that an image becomes at a step: nothing tells it from an event that was
+    /// born there.
     private func hides(
         _ part: GroupPart, of event: LawEvent, along way: Way, _ from: SchemaVersion, _ to: SchemaVersion
     ) -> [LossDeclaration] {

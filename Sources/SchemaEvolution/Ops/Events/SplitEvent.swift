@@ -251,6 +251,19 @@ extension SplitEvent.PartRule {
         return known.contains { pointer.hasPrefix($0) || $0.hasPrefix(pointer) } ? nil : test.test.holdsWhereAbsent
     }
 
+    /// Whether the guard holds for each such part that version n allows, by the values that it declares for the member.
+    private func holdsAlways(_ test: Guard, in targets: [ShapeTarget]) -> Bool {
+        guard case .pointer(let pointer) = test.source else { return false }
+        return targets.allSatisfy { target in
+            let written = (entries.map(\.op) + target.ops).flatMap { $0.writes }
+            guard !written.contains(where: { $0.hasPrefix(pointer) || pointer.hasPrefix($0) }),
+                target.declared.isAlwaysPresent(at: pointer), let member = target.declared.shape(at: pointer)
+            else { return false }
+            let values = member.constant.map { [$0] } ?? member.enumeration ?? []
+            return test.test == .exists(true) || !values.isEmpty && values.allSatisfy { test.test.holds(Array($0.text.utf8).lent) }
+        }
+    }
+
     private func bindDown(_ picked: Shape, _ whole: Shape, _ split: SplitEvent, _ site: inout StepContext) -> SplitArm.Lone {
         switch down {
         case .hide(let why):
@@ -278,7 +291,14 @@ extension SplitEvent.PartRule {
                     Rule.downNotTotal, "a \(type) that stands alone has no \(difference.pointer) for \(split.type)",
                     fix: "down: {as: {\(difference.pointer): …}}, or {hide: \"…\"}")
             }
-            if let test, isPartOfItself(fills) == false {
+            let isPart = isPartOfItself(fills)
+            if let test, isPart == nil, !holdsAlways(test, in: site.shapeTargets(type)) {
+                site.note(
+                    Rule.undecided, .warning,
+                    "a \(type) that stands alone becomes a \(split.type) without this part, unless \(test.words())",
+                    fix: "declare such values alone for the part, or down: {hide: \"…\"}")
+            }
+            if let test, isPart == false {
                 site.note(
                     Rule.downNotTotal, .warning,
                     "a \(type) that stands alone becomes a \(split.type) without this part: as does not give what when asks for, "
