@@ -95,6 +95,17 @@ func sets() throws {
     #expect(fold.rows == ["all": #"{"ids":["a","c"],"totals":[9,10]}"#])
 }
 
+@Test("a sorted set takes no number that can't be compared, as add takes none", arguments: ["include", "exclude"])
+func setsOfFarNumbers(kind: String) throws {
+    let far = ["1e10000", "-7e20000", "12e9999", "1e-10000"]
+    let near = ["3e9999", "5", "-2e9999", "0e10000", "0.1e10000"]
+    let events = near.map { ("OrderPlaced", #"{"id":"a","total":\#($0)}"#) } + far.map { ("OrderPaid", #"{"id":"a","amount":\#($0)}"#) }
+    let fold = try MemoryFold(
+        "key: {value: all}\non: {OrderPlaced: {include: {/l: /total}}, OrderPaid: {\(kind): {/l: /amount}}}", events)
+    #expect(fold.rows == ["all": #"{"l":[-2e+9999,0,5,1e+9999,3e+9999]}"#])
+    #expect(fold.errors == Array(repeating: #"/l should be a number with an exponent from -9999 to 9999 (row "all")"#, count: far.count))
+}
+
 @Test("delete removes the row, and only-existing never makes one")
 func deleteAndOnlyExisting() throws {
     let fold = try MemoryFold(

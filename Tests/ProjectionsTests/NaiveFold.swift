@@ -177,6 +177,7 @@ struct NaiveFold {
         default:
             switch value {
             case .null, .object, .array: throw Refused()
+            case .number: _ = try number(value)
             default: break
             }
             var set = try elements(old)

@@ -121,7 +121,11 @@ extension DeclarativeFold.CompiledEdit {
     private static func element(_ text: RawSpan) throws(FoldError) -> [UInt8] {
         let words = ValueOrder.Kind.words(text)
         if ["an object", "a list", "null"].contains(words) { throw FoldError("should be a text, a number or a flag, found \(words)") }
-        do { return try Canonical.bytes(of: text) } catch { throw FoldError("malformed: \(error.reason)") }
+        let canonical: [UInt8]
+        do { canonical = try Canonical.bytes(of: text) } catch { throw FoldError("malformed: \(error.reason)") }
+        // The list holds canonical numbers, and one that can't be compared has no place in their order.
+        if isNumber(canonical.lent) { _ = try number(canonical.lent) }
+        return canonical
     }
 
     private static func precedes(_ a: RawSpan, _ b: RawSpan) -> Bool {
