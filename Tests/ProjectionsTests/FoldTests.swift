@@ -33,6 +33,24 @@ func initAndUnset() throws {
     #expect(fold.rows == ["a": #"{"b":1,"name":{"first":"Ann","last":"Fox"}}"#, "b": "{}"])
 }
 
+@Test("unset takes an object with its last target along, unless the object is a target, holds names of events, or lies within such a one")
+func unsetInObjects() throws {
+    let fold = try MemoryFold(
+        """
+        key: /id
+        initial: {/t: {value: {x: {y: 1}}}}
+        on:
+          OrderPlaced: {set: {/a/b/c: /total, /a/d: /total, "/m/{/id}": /total}}
+          OrderPaid: {unset: [/a/b/c, /t/x/y, "/m/{/id}"]}
+          OrderVoided: {unset: [/a/d]}
+        """,
+        [
+            ("OrderPlaced", #"{"id":"a","total":1}"#), ("OrderPaid", #"{"id":"a"}"#),
+            ("OrderPlaced", #"{"id":"b","total":1}"#), ("OrderPaid", #"{"id":"b"}"#), ("OrderVoided", #"{"id":"b"}"#),
+        ])
+    #expect(fold.rows == ["a": #"{"a":{"d":1},"m":{},"t":{"x":{}}}"#, "b": #"{"m":{},"t":{"x":{}}}"#])
+}
+
 @Test(
     "add is exact for decimals and integers of any length",
     arguments: [
