@@ -121,7 +121,7 @@
         @Test("a directory of backups that answers is seen also while those who wait for it hold every thread of the store's")
         func crowdedLook() async {
             let threads = 64
-            let asked = Mutex(0)
+            let asked = Monitor(0)
             // Other tests may hold some of the threads meanwhile.
             let end = ContinuousClock.now + .seconds(10)
             let look = BackupLook("backups", patience: .patience) { _, _ in

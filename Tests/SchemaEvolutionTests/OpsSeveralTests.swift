@@ -43,6 +43,26 @@ func splitsAtLast() throws {
     #expect(refused.pointer == "/p" && refused.op == "split (op 1)" && refused.step == SchemaVersion(2) && refused.found == "\"apt\"")
 }
 
+@Test("a split that refuses a text without separator leaves the later parts of null absent, and warns where they are required")
+func splitsNull() throws {
+    func made(_ required: String, _ more: String = "") throws -> History {
+        try history(
+            before: "required: [c], properties: {c: {type: [string, \"null\"]}}",
+            ops: "split: {path: /c, into: [/p, /q], separator: \"-\", at: first, missing: error}\(more)",
+            after: "required: [\(required)], properties: {p: {type: [string, \"null\"]}, q: \(text)}")
+    }
+    let optional = try made("p")
+    #expect(optional.check() == [])
+    #expect(try PathRunner(optional).up(#"{"c":null}"#) == #"{"p":null}"#)
+    #expect(try PathRunner(optional).up(#"{"c":"a-b"}"#) == #"{"p":"a","q":"b"}"#)
+    #expect(try failure { try PathRunner(optional).up(#"{"c":"a"}"#) }.pointer == "/c")
+    let required = try made("p, q").check()
+    #expect(required.map(\.id) == ["COMPAT102"] && required.map(\.severity) == [.warning])
+    #expect(required.allSatisfy { $0.message.contains("/c may be null, which has no image") })
+    // Such a file may be registered: its allow is of use as before.
+    #expect(try made("p", "\n      - allow: {path: /q, down: {absent-as: x}}").check().errors == [])
+}
+
 @Test("compute makes a text of others; absent in, absent out")
 func computes() throws {
     try expectPair(

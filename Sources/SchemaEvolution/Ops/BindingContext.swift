@@ -22,6 +22,15 @@ struct ShapeTarget: Sendable {
         let (member, neighbour) = (place(of: pointer), place(of: other))
         return member.prefixes.dropFirst(member.commonParents(with: neighbour) + 1).allSatisfy { declared.isRequired(at: $0) }
     }
+
+    /// Whether an `allow` that remains to be run is about the member at a pointer or an object around it.
+    func isAllowed(_ pointer: JSONPointer) -> Bool {
+        let place = place(of: pointer)
+        return ops.enumerated().contains { index, op in
+            guard let allow = op as? Allow else { return false }
+            return place.hasPrefix(moving.destination(of: allow.path, from: next + index + 1))
+        }
+    }
 }
 
 /// The context in which an op is bound: the place in the file, and what is found out about the op.
@@ -113,6 +122,11 @@ struct BindingContext: BindingSite {
             if target.declared.shape(at: place) != nil { return target.declared.isRequired(at: place) }
         }
         return nil
+    }
+
+    /// Whether version n lets a member be absent, without an `allow` that says so.
+    func declaresOptional(_ pointer: JSONPointer) -> Bool {
+        declaredRequires(pointer) == false && !shapeTargets.contains { $0.isAllowed(pointer) }
     }
 
     /// The shape at a pointer; adds a finding if there is none.

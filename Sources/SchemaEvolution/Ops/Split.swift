@@ -35,12 +35,21 @@ struct Split: Op {
         guard let old = site.require(path), rule.checkText(old, path, &site) else { return nil }
         let common = rule.parts.map { path.commonParents(with: $0) }.min() ?? 0
         guard let (_, always) = site.take(path, common: common, makingRoomFor: path) else { return nil }
+        var needed: [JSONPointer] = []
         for (index, part) in rule.parts.enumerated() {
             var text = Shape(.string)
             text.isNullable = index == 0 && old.isNullable
-            guard site.put(text, at: part, .moved(always: always && (index == 0 || rule.refusesMissing)), common: common) else {
-                return nil
-            }
+            // Null goes into the first part, and then the later ones are absent: version n may allow that.
+            let isMade = index == 0 || rule.refusesMissing && !(old.isNullable && site.declaresOptional(part))
+            if index > 0, old.isNullable, site.declaredRequires(part) == true { needed.append(part) }
+            guard site.put(text, at: part, .moved(always: always && isMade), common: common) else { return nil }
+        }
+        if rule.refusesMissing, !needed.isEmpty {
+            let all = needed.map(\.description).joined(separator: ", ")
+            site.note(
+                Rule.upNotTotal, .warning,
+                "\(path) may be null, which has no image: null goes into \(rule.parts[0]), and the version requires \(all)",
+                fix: "take \(all) out of required")
         }
         site.opClass.insert(.partial)
         if old.hasBounds || old.format != nil || rule.refusesMissing { site.isUnproved = true }
