@@ -264,6 +264,20 @@ func guesses() throws {
     #expect(warning.severity == .warning && warning.fix == "did you mean move: {from: /a, path: /b}?")
 }
 
+@Test(
+    "a type that is renamed to itself is an error, and a warning in a released version, which is read as before",
+    arguments: ["", "released: 2026-01-01\n"])
+func renamedToItself(released: String) throws {
+    let history = try history([
+        "events: {E: {properties: {a: \(text)}}}",
+        "\(released)upcast:\n  - rename-event: {from: E, to: E}\nevents: {E: {properties: {a: \(text)}}}",
+    ])
+    let findings = history.check()
+    #expect(findings.map(\.id) == ["OPS310"] && findings.map(\.severity) == [released.isEmpty ? .error : .warning])
+    #expect(findings.allSatisfy { $0.message.hasSuffix("rename-event from E to itself does nothing") })
+    #expect(try PathRunner(history).up(#"{"a":"x"}"#) == #"{"a":"x"}"#)
+}
+
 @Test("names that were given up stay given up, also under another type name")
 func reserved() throws {
     let findings = try history([

@@ -77,6 +77,12 @@ struct RenameEvent: EventOp {
         }
         switch target {
         case .one(let type):
+            if type.isSame(as: from) {
+                // A released version keeps its ops.
+                site.note(
+                    Rule.idle, site.mayChange ? .error : .warning, "rename-event from \(from) to itself does nothing",
+                    fix: "take the rename-event out", repair: [site.mark.repair(.remove)])
+            }
             site.types[type] = state
             return BoundEventOp(up: [Name(from): .becomes(type, change: nil)], down: [Name(type): .becomes(from, change: nil)])
         case .dispatch(let by, let cases):
