@@ -149,6 +149,69 @@ func emptySources(definition: String) throws {
     #expect(findings.map(\.id) == ["PROJ103"] && findings.allSatisfy { $0.fix?.contains("$payload") == true })
 }
 
+@Test(
+    "what a fold makes of another kind than the row's shape says is a warning",
+    arguments: [
+        ("set: {/a: /customer}", "integer", "the row's /a is string at v1, and should be integer"),
+        ("init: {/a: /lines}", "string", "the row's /a is array at v1, and should be string"),
+        ("set: {/a: {value: x}}", "boolean", "the row's /a should be"), ("count: {/a: /id}", "string", "the row's /a is number at v1"),
+        ("append: {/a: /id}", "string", "the row's /a is array at v1"),
+        ("set: {\"/m/{/id}\": /total}", "string", "the row's /m/{/id} is number"),
+    ])
+func rowsOfOtherKinds(edit: String, type: String, message: String) throws {
+    func check(_ type: String) throws -> [Finding] {
+        let shape = "{properties: {a: {type: \(type)}, m: {type: object, additionalProperties: {type: \(type)}}}}"
+        return try Shop.definitions(Shop.file("key: /id\non: {OrderPlaced: {\(edit)}}\nrow: \(shape)")).check(against: Shop.history())
+    }
+    let found = try check(type)
+    #expect(found.map(\.id) == ["PROJ106"] && found.map(\.severity) == [.warning])
+    #expect(found.allSatisfy { $0.message.hasPrefix(message) }, "\(found.map(\.message))")
+}
+
+@Test("what a fold makes may be a whole number, or null, as the row's shape says")
+func rowsOfTheirKinds() throws {
+    let definition = """
+        key: /id
+        on: {OrderPlaced: {set: {/a: /total, /b: {value: null}, /c: {row: /a}, /d: /customer}, add: {/e: /total}, append: {/l: /id}}}
+        row:
+          properties:
+            a: {type: integer}
+            b: {type: [string, "null"]}
+            c: {type: string}
+            d: {any: true}
+            e: {type: integer}
+            l: {type: array, items: {type: string}}
+        """
+    #expect(try Shop.definitions(Shop.file(definition)).check(against: Shop.history()) == [])
+}
+
+@Test(
+    "a fold without guard that neither edits nor deletes does nothing",
+    arguments: ["{delete: false}", "{only-existing: true}", "{each: /lines}"])
+func idleFolds(fold: String) throws {
+    func check(_ folds: String) throws -> [Finding] {
+        try Shop.definitions(Shop.file("key: /id\non: {OrderPlaced: \(folds)}")).check(against: Shop.history())
+    }
+    let found = try check(fold)
+    #expect(found.map(\.id) == ["FILE003"] && found.map(\.severity) == [.warning])
+    #expect(found.map(\.message) == ["the fold of OrderPlaced does nothing"])
+    // Behind a guard it is the way to pass over events.
+    #expect(try check("[{when: {path: /state, equals: void}, only-existing: true}, {count: {/n: /id}}]") == [])
+}
+
+@Test(
+    "a target that is none gets a fix that can be made",
+    arguments: [
+        ("\"\"", "name a member, such as /total"), ("/", "name a member, such as /total"), ("total", "begin it with a slash: /total"),
+    ])
+func targetFixes(target: String, fix: String) throws {
+    let error = #expect(throws: EvstoreError.self) {
+        try Shop.definitions(Shop.file("key: /id\non: {OrderPlaced: {set: {\(target): /total}}}"))
+    }
+    guard case .schemaInvalid(let findings)? = error else { return }
+    #expect(findings.map(\.fix) == [fix])
+}
+
 @Test("a member of a key's template that an event may lack is a note, as for a key that is one member")
 func optionalKeyMembers() throws {
     let findings = try Shop.definitions(Shop.file("key: \"{/id}:{/customer}\"\non: {OrderPlaced: {count: {/n: /id}}}")).check(

@@ -114,6 +114,9 @@ struct DefinitionCheck {
         if let shape = self.shape(of: key.source, site) { checkText("the key", shape, site) }
         if folds.contains(where: { $0.guardTest == nil }) { checkKey(key.source, site) }
         for fold in folds {
+            if fold.guardTest == nil, fold.edits.isEmpty, !fold.deletes {
+                note(FileRule.value, fold.mark, "the fold of \(type) does nothing", type, severity: .warning, fix: "take it out")
+            }
             if let test = fold.guardTest { check(test, at: fold.guardMark ?? fold.mark, site) }
             for edit in fold.edits { check(edit, site) }
         }
@@ -154,6 +157,7 @@ struct DefinitionCheck {
         }
         if edit.kind == .unset { return }
         guard let shape = shape(of: edit.source, site), shape.kind != .any else { return }
+        checkFit(edit, shape, site)
         switch edit.kind {
         case .add:
             if shape.kind != .integer, shape.kind != .number { wrongKind("the source of add", shape, "a number", site) }
@@ -167,6 +171,36 @@ struct DefinitionCheck {
             }
         default: break
         }
+    }
+
+    /// Reports an edit whose result never fits the row's shape. A warning: a definition may be live as long as no event has the source.
+    private mutating func checkFit(_ edit: Edit, _ source: Shape, _ site: Site) {
+        // No member has an empty name, so a name from the event finds the shape of a map's values.
+        let names = edit.target.tokens.map { token -> MemberName in
+            if case .name(let name) = token { MemberName(name.text) } else { MemberName("") }
+        }
+        guard let member = projection.row?.at(JSONPointer(tokens: names)), member.kind != .any else { return }
+        let made: Shape.Kind =
+            switch edit.kind {
+            case .set, .initial, .max, .min: source.kind
+            case .add, .count: .number
+            case .append, .include: .array
+            case .exclude, .unset: member.kind
+            }
+        // A number may be whole, and null is of the kind of whatever may be null.
+        let numbers: Set<Shape.Kind> = [.integer, .number]
+        let mayFit =
+            made == member.kind || made == .null && member.isNullable || numbers.contains(made) && numbers.contains(member.kind)
+        var problem: String?
+        if case .constant(let value) = edit.source, edit.kind == .set || edit.kind == .initial {
+            problem = member.rejection(of: value)?.reason
+        } else if !mayFit {
+            problem = "is \(made.rawValue) at \(site.version), and should be \(member.kind.rawValue)"
+        }
+        guard let problem else { return }
+        note(
+            ProjectionRule.row, site.mark, "the row's \(edit.target.text) \(problem)", "\(site.type) shape", severity: .warning,
+            fix: "give it in row: the shape that it has")
     }
 
     /// The shape of a source's value; nil if it is unknown or if a finding was added.

@@ -156,7 +156,7 @@ extension Target {
         guard text.begins(with: "/"), text != "/" else {
             throw FileProblem(
                 FileRule.value, "a target must be a pointer to a member of the row, not \(quoted(text))", at: mark,
-                fix: "begin it with a slash: /\(text)")
+                fix: ["", "/"].contains(text) ? "name a member, such as /total" : "begin it with a slash: /\(text)")
         }
         self.init(tokens: [], text: text)
         var (token, depth) = ("", 0)
