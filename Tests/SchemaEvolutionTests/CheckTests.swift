@@ -264,6 +264,34 @@ func guesses() throws {
     #expect(warning.severity == .warning && warning.fix == "did you mean move: {from: /a, path: /b}?")
 }
 
+@Test("a guard of a step or of a part that never holds for one of its values is a warning")
+func idleGuards() throws {
+    let shape = "required: [id, n], properties: {id: \(text), n: {type: integer}, v: \(text)}"
+    let table = "convert: {path: /v, to: string, using: {table: {map: {x: y}, otherwise: keep, because: z}}}"
+    let tests: [(String, [String])] = [
+        ("equals: x", ["\"x\""]), ("in: [1, 1.5, true]", ["1.5", "true"]), ("equals: 1.0", []), ("below: 3", []),
+    ]
+    for (test, values) in tests {
+        let when = try history(before: shape, ops: "when: {path: /n, \(test), do: [{\(table)}]}", after: shape).check()
+        let split = try history([
+            "events: {E: {\(shape)}}",
+            """
+            upcast:
+              - split-event:
+                  type: E
+                  into: [{type: E, pick: [/id, /n, /v], down: as}, {type: F, pick: [/id], when: {path: /n, \(test)}, down: {hide: x}}]
+            events: {E: {\(shape)}, F: {required: [id], properties: {id: \(text)}}}
+            """,
+        ]).check()
+        for found in [when, split].map({ $0.filter { $0.id == "OPS310" } }) {
+            #expect(found.count == values.count && found.allSatisfy { $0.severity == .warning }, "\(test): \(found.map(\.message))")
+            for (finding, value) in zip(found, values) {
+                #expect(finding.message.contains("never holds for \(value): the value should be"))
+            }
+        }
+    }
+}
+
 @Test(
     "a type that is renamed to itself is an error, and a warning in a released version, which is read as before",
     arguments: ["", "released: 2026-01-01\n"])

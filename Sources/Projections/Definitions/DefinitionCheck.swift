@@ -138,9 +138,8 @@ struct DefinitionCheck {
         if case .below(let bound) = test.test, let problem = bound.problem(of: test.source) {
             note(ProjectionRule.guarded, mark, "the guard never holds: \(problem)", site.type, severity: .warning)
         }
-        guard let shape = shape(of: test.source, site), case .oneOf(let constants) = test.test else { return }
-        for constant in constants.map(\.value) {
-            guard let reason = shape.rejection(of: constant)?.reason else { continue }
+        guard let shape = shape(of: test.source, site) else { return }
+        for (constant, reason) in test.misfits(shape) {
             note(
                 ProjectionRule.guarded, mark, "the guard never holds for \(constant.text): the value \(reason) at \(site.version)",
                 site.type,

@@ -160,6 +160,14 @@ extension Guard.Test {
 }
 
 extension Guard {
+    /// The constants that no value of a shape equals, each with the reason.
+    package func misfits(_ shape: Shape) -> [(constant: JSONValue, reason: String)] {
+        guard case .oneOf(let constants) = test else { return [] }
+        return constants.compactMap { constant in
+            shape.rejection(of: constant.value).map { (constant: constant.value, reason: $0.reason) }
+        }
+    }
+
     func holds<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) -> Bool {
         guard case .pointer(let pointer) = source else { return doc.holdsBeside(self) }
         guard let node = doc.value(at: pointer, from: object) else { return test.holdsWhereAbsent }

@@ -63,6 +63,13 @@ extension BindingSite {
         return nil
     }
 
+    /// Warns of constants that the value which a guard tests never equals.
+    mutating func check(_ test: Guard, in shape: Shape) {
+        for (constant, reason) in test.misfits(shape) {
+            note(Rule.idle, .warning, "the guard never holds for \(constant.text): the value \(reason)", fix: "correct the value")
+        }
+    }
+
     /// Adds an error unless the file gives a reason for a loss.
     /// - Parameter path: where the reason belongs, from the op on; nil if no repair can add it.
     mutating func require(reason: String?, _ message: String, fix: String = "add because: \"…\"", at path: [String]? = nil) {

@@ -33,7 +33,8 @@ struct When: Op {
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         switch test.source {
         case .pointer(let pointer):
-            guard site.require(pointer) != nil else { return nil }
+            guard let tested = site.require(pointer) else { return nil }
+            site.check(test, in: tested)
             if let written = writes.first(where: { $0.hasPrefix(pointer) || pointer.hasPrefix($0) }) {
                 return site.refuse(
                     Rule.noMember,

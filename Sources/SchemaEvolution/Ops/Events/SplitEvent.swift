@@ -209,8 +209,12 @@ extension SplitEvent.PartRule {
             return site.refuse(Rule.noMember, "\(split.type) has no \(pointer)")
         }
         if pick.contains(where: state.shape.mayBeEmpty(around:)) { site.opClass.insert(.partial) }
-        if case .pointer(let pointer)? = test?.source, state.shape.shape(at: pointer) == nil {
-            site.note(Rule.noMember, "\(split.type) has no \(pointer)")
+        if let test, case .pointer(let pointer) = test.source {
+            if let tested = state.shape.shape(at: pointer) {
+                site.check(test, in: tested)
+            } else {
+                site.note(Rule.noMember, "\(split.type) has no \(pointer)")
+            }
         }
         let names = state.stream?.members ?? []
         let keepsStream = names.allSatisfy { name in pick.contains { name.hasPrefix($0) } }
