@@ -264,6 +264,18 @@ func guesses() throws {
     #expect(warning.severity == .warning && warning.fix == "did you mean move: {from: /a, path: /b}?")
 }
 
+@Test("a table whose map is empty is an error where it refuses other values, and in a released version a warning")
+func emptyTables() throws {
+    let shape = "events: {E: {required: [a], properties: {a: \(text)}}}"
+    func found(_ more: String, _ released: String = "") throws -> [Finding] {
+        let convert = "convert: {path: /a, to: string, using: {table: {map: {}\(more)}}}"
+        return try history([shape, "\(released)upcast: [{on: E, do: [{\(convert)}]}]\n\(shape)"]).check().filter { $0.id == "OPS310" }
+    }
+    #expect(try found("").map(\.severity) == [.error] && found("", "released: 2026-01-01\n").map(\.severity) == [.warning])
+    #expect(try found("").allSatisfy { $0.message.hasSuffix("the map is empty, so the table refuses every value") })
+    #expect(try found(", otherwise: keep") == [])
+}
+
 @Test("a guard of a step or of a part that never holds for one of its values is a warning")
 func idleGuards() throws {
     let shape = "required: [id, n], properties: {id: \(text), n: {type: integer}, v: \(text)}"

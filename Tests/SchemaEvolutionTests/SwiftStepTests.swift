@@ -212,6 +212,7 @@ struct SwiftStepTests {
             ("{id: s, revision: 1, reads: [/first], writes: [/length]}", "class"),
             ("{id: s, revision: 1, class: iso, writes: [/length]}", "reads"),
             ("{id: s, revision: 1, class: iso, reads: [/first]}", "writes"),
+            ("{id: \"\", revision: 1, class: iso, reads: [/first], writes: [/length]}", "its id is empty"),
             ("{id: s, revision: 1, class: iso, reads: [/first], writes: []}", "nothing"),
             ("{id: s, revision: 1, class: lossless, reads: [/first], writes: [/length]}", "lossless"),
             ("{id: s, revision: 1, class: iso, reads: [/first], writes: [/length], down: never}", "never"),

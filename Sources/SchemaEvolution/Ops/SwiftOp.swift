@@ -99,6 +99,12 @@ struct SwiftOp: Op {
     }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
+        if id.isEmpty {
+            // A released version keeps its ops.
+            site.note(
+                Rule.swiftStep, site.mayChange ? .error : .warning, "its id is empty, and names no step",
+                fix: "write the name under which the program registers it")
+        }
         let before = site.shape
         for pointer in reads where site.require(pointer) == nil { return nil }
         for pointer in writes where !write(pointer, &site) { return nil }

@@ -204,7 +204,15 @@ extension Table {
         }
         guard let domain, let others else {
             site.opClass.insert(.partial)
-            site.note(Rule.undecided, .note, "the source has no enum: whether the table has all of its values is known from the data alone")
+            if rows.isEmpty, case .refuse = otherwise {
+                // A released version keeps its ops.
+                site.note(
+                    Rule.idle, site.mayChange ? .error : .warning, "the map is empty, so the table refuses every value",
+                    fix: "map: {old: new}, or otherwise: keep")
+            } else {
+                site.note(
+                    Rule.undecided, .note, "the source has no enum: whether the table has all of its values is known from the data alone")
+            }
             return
         }
         if case .refuse = otherwise, !others.isEmpty {
