@@ -119,6 +119,16 @@ struct FixturesTests {
         #expect(try library.must("fixtures", "record").output.hasPrefix("0 files written"))
     }
 
+    @Test("events are made of types whose names no stream's name can contain as they are")
+    func oddTypes() throws {
+        let library = try library("events: {\"É/t~\": {properties: {n: {type: integer}}}}")
+        let recorded = try library.must("fixtures", "record").output
+        #expect(!recorded.contains("skipped"), "\(recorded)")
+        let lines = try library.lines("fixtures/v1/events.jsonl")
+        #expect(!lines.isEmpty && lines.allSatisfy { $0.contains("\"stream\":\"%C3%89/t~-1\"") }, "\(lines)")
+        try library.must("fixtures", "verify")
+    }
+
     @Test("a type for which no event can be made is named with the reason")
     func skipped() throws {
         let library = try Library()

@@ -124,6 +124,9 @@ package struct Fixtures: Sendable {
     }
 }
 
+/// The stream of a type's fixtures where no template names one.
+private func plainStream(of type: String) -> String { "\(StreamName.encoded(type))-1" }
+
 extension VersionFile {
     /// An event line of a type with the simplest payload that fits.
     package func sampleLine(of type: String) -> String? {
@@ -134,7 +137,7 @@ extension VersionFile {
     func line(of type: String, _ payload: [UInt8], metadata: [UInt8] = []) -> String? {
         guard let event = events[type] else { return nil }
         do throws(ShapeError) {
-            let stream = try event.validatedStream(of: payload.lent) ?? "\(type)-1"
+            let stream = try event.validatedStream(of: payload.lent) ?? plainStream(of: type)
             let more = metadata.isEmpty ? "" : ",\"metadata\":\(String(decoding: metadata, as: UTF8.self))"
             return "{\"stream\":\(JSONValue.string(stream).text),\"type\":\(JSONValue.string(type).text),"
                 + "\"data\":\(String(decoding: payload, as: UTF8.self))\(more)}"
@@ -157,7 +160,7 @@ extension Fixtures.Line {
         payload = Array(data.text.utf8)
         let named = try version.validate(payload, as: type)
         switch value.member("stream") {
-        case nil: stream = try StreamName(named ?? "\(type)-1")
+        case nil: stream = try StreamName(named ?? plainStream(of: type))
         case .string(let given)?: stream = try StreamName(given)
         default: throw .invalidLine(reason: "should be text", pointer: "/stream")
         }
