@@ -327,3 +327,49 @@ func partsInPlace(parts: [String], seen: [String]) throws {
     #expect(trial.tally.counts["L5"]?.failed == 0 && trial.tally.counts["L4"]?.failed == 0)
     #expect(trial.tally.counts["L5"]?.tried ?? 0 > 0)
 }
+
+@Test("parts of one event that are merged stand where the first of them stood, and those of several at the last event")
+func mergedPartsInPlace() throws {
+    let id = "required: [id], properties: {id: {type: string}}"
+    let both = "required: [id, q], properties: {id: {type: string}, q: {type: string}}"
+    let viewer = PathRunner(
+        try history([
+            "events: {B: {\(id)}, Q: {\(both)}}",
+            """
+            upcast:
+              - split-event:
+                  type: B
+                  into: [{type: P, pick: [/id], down: as}, {type: B, pick: [/id], down: {hide: x}}]
+              - merge-events: {types: [P, Q], into: C, on: /id}
+            events: {B: {\(id)}, C: {\(both)}}
+            """,
+            """
+            upcast:
+              - split-event:
+                  type: B
+                  into:
+                    - {type: P, pick: [/id], down: as}
+                    - {type: B, pick: [/id], down: {hide: x}}
+                    - {type: Q, pick: [/id], do: [{copy: {from: /id, path: /q}}], down: {hide: x}}
+              - merge-events: {types: [P, Q], into: D, on: /id}
+            events: {B: {\(id)}, C: {\(both)}, D: {\(both)}}
+            """,
+        ]))
+    #expect(viewer.history.check().errors == [])
+    func seen(_ types: [String], _ born: Int, _ target: Int) throws -> [String] {
+        let events = types.map {
+            AppendedEvent(
+                type: $0, payload: Array(($0 == "Q" ? #"{"id":"1","q":"2"}"# : #"{"id":"1"}"#).utf8), metadata: [],
+                time: Timestamp(microseconds: 0), stream: "s")
+        }
+        var (seen, failed): ([String], [Int]) = ([], [])
+        try viewer.view(
+            appended: events, born: SchemaVersion(born), at: SchemaVersion(target), failed: { index, _ in failed.append(index) }
+        ) { index, image in seen.append("\(index) \(image.type)") }
+        #expect(failed == [])
+        return seen
+    }
+    #expect(try seen(["B", "Q"], 1, 2) == ["0 B", "1 C"])
+    #expect(try seen(["B"], 2, 3) == ["0 D", "0 B"])
+    #expect(try seen(["B", "B"], 2, 3) == ["0 D", "0 B", "1 D", "1 B"])
+}
