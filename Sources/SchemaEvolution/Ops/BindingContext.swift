@@ -233,7 +233,7 @@ extension BindingContext {
     /// have the object where it has the member.
     private mutating func noteLacking(around pointer: JSONPointer, takenTo target: JSONPointer, beyond common: Int) {
         var mayBeMade = false
-        for (depth, place) in pointer.prefixes.enumerated().dropFirst(common + 1).dropLast() {
+        for place in pointer.prefixes.dropFirst(common + 1).dropLast() {
             guard let object = shape.shape(at: place) else { return }
             mayBeMade = mayBeMade || !shape.isRequired(at: place) && declaredRequires(place) != true
             guard mayBeMade else { continue }
