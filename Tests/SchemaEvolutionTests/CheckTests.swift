@@ -254,6 +254,26 @@ func wholeObjects() throws {
     #expect(required.opClass(from: SchemaVersion(1), to: SchemaVersion(2)) == .iso)
 }
 
+@Test("a move out of an object that may be empty on both sides is partial, and one within it or out of one that stays is not")
+func emptiedObjects() throws {
+    func opClass(_ before: String, _ op: String, _ after: String) throws -> OpClass {
+        let object = { (members: String) in "{type: object, properties: {\(members)}}" }
+        return try history(
+            before: "properties: {o: \(object(before))}", ops: "move: \(op)", after: "properties: {o: \(object(after)), p: \(integer)}"
+        ).opClass(from: SchemaVersion(1), to: SchemaVersion(2))
+    }
+    #expect(try opClass("p: \(integer), q: \(integer)", "{from: /o/p, path: /p}", "q: \(integer)").contains(.partial))
+    let within = try history(
+        before: "properties: {o: {type: object, properties: {p: \(integer)}}}", ops: "move: {from: /o/p, path: /o/q}",
+        after: "properties: {o: {type: object, properties: {q: \(integer)}}}")
+    #expect(within.opClass(from: SchemaVersion(1), to: SchemaVersion(2)) == .iso)
+    let required = try history(
+        before: "required: [o], properties: {o: {type: object, properties: {p: \(integer), q: \(integer)}}}",
+        ops: "move: {from: /o/p, path: /p}",
+        after: "required: [o], properties: {o: {type: object, properties: {q: \(integer)}}, p: \(integer)}")
+    #expect(required.opClass(from: SchemaVersion(1), to: SchemaVersion(2)) == .iso)
+}
+
 @Test("a remove and an add of one type may have been meant as a move")
 func guesses() throws {
     let history = try history([

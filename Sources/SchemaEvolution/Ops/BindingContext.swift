@@ -218,6 +218,12 @@ extension BindingContext {
             shape.remove(at: place)
             parent = place.parent
         }
+        if let place = parent, place.tokens.count > common, let object = shape.shape(at: place), !shape.isRequired(at: place),
+            object.required.isEmpty, declared(at: place)?.required.isEmpty == true
+        {
+            // An object that is emptied goes, and an empty one stays: they become the same on the way back.
+            opClass.insert(.partial)
+        }
         if partly, let place = parent, place.tokens.count + 1 == pointer.tokens.count {
             // The older version requires the member in each such object, and the newer version no longer records which objects had it.
             mayFail()
