@@ -151,7 +151,7 @@ extension Environment {
         } catch { return File.unknownHolder }
     }
 
-    /// Waits for the turn on the calling thread, which is one of the store's own; nil where `goesOn` returns false meanwhile.
+    /// Waits for the turn on the calling thread; nil where `goesOn` returns false meanwhile, which is asked twice a millisecond.
     /// - Throws: `StorageError` with `waited` where the time has passed.
     package func takeTurn(
         within limit: Duration? = patience, leasing: Bool = false, while goesOn: () -> Bool = { true }

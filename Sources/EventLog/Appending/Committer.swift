@@ -86,8 +86,8 @@ final class Committer: @unchecked Sendable {
         let outcome = commit(.appends([.init(number: 0, request: request, finish: { _ in })])) { now in
             isYielding = lent.duration(to: now) >= Self.inPlaceInterval
             if isYielding { lent = now }
-            let end = min(now + Self.turnPatience, request.deadline)
-            return try context.access.environment.takeTurn(within: nil, leasing: true, while: { Instant.now < end })
+            let end = min(now + min(Self.turnPatience, inPlaceLimit), request.deadline)
+            return try context.access.environment.takeTurn(within: nil, leasing: true) { Instant.now < end && !Task.isCancelled }
         }
         if isYielding { await Task.yield() }
         return try outcome?.get()
