@@ -63,6 +63,7 @@ package enum Backup {
         if let lost = before?.blocks.dropFirst(shared.count).first {
             context.warn("\(directory.path)/\(lost.file) is missing or damaged: this run has its blocks anew; verify the older runs")
         }
+        let known = Set(shared.map(\.file))
         // A cut may have discarded the last events of the newest runs.
         while let last = shared.last, try last.base.map({ try context.log.holds($0) }) != true { shared.removeLast() }
         // A retired secret still opens the older files: blocks under the present keys are not appended to those.
@@ -99,7 +100,9 @@ package enum Backup {
             try Directory.rename(directory.path + "/" + made, to: directory.path + "/" + blocksName)
             shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots))
         }
-        if Guard.backupRead.isOn, try directory.whole(shared, provenBy: context.log.access.keys?.codes).count < shared.count {
+        let new = Array(shared.drop { known.contains($0.file) })
+        let last = shared.dropLast(new.count).last?.frame
+        if Guard.backupRead.isOn, try directory.whole(new, after: last, provenBy: context.log.access.keys?.codes).count < new.count {
             throw directory.damaged("the files of blocks of run \(number) do not follow each other")
         }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }

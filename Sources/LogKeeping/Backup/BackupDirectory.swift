@@ -229,12 +229,14 @@ struct BackupDirectory {
     }
 
     /// Returns a run's block files up to the first one that is missing, or whose size, frames or codes are not those that were written.
-    /// - Parameter codes: nil where frames have no codes.
-    func whole(_ blocks: [Run.Blocks], provenBy codes: StoreCodes?) throws -> [Run.Blocks] {
+    /// - Parameters:
+    ///   - last: the number of the frame before theirs; nil where they begin a backup.
+    ///   - codes: nil where frames have no codes.
+    func whole(_ blocks: [Run.Blocks], after last: UInt64? = nil, provenBy codes: StoreCodes?) throws -> [Run.Blocks] {
         var whole: [Run.Blocks] = []
         for part in blocks {
             guard let status = try Directory.status(path + "/" + part.file), status.bytes == part.bytes,
-                try hasFrames(part, after: whole.last?.frame, codes)
+                try hasFrames(part, after: whole.last?.frame ?? last, codes)
             else { break }
             whole.append(part)
         }

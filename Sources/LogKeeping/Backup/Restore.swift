@@ -124,9 +124,9 @@ extension EventLog {
                 var restoring = try Restoring(FrameReader(source), named: name, into: target, ledger)
                 defer { restoring.log.close() }
                 return try restoring.run(progress, finish)
-            } catch let damage as BackupDamage { throw EvstoreError.backupDamaged(path: name, reason: damage.reason) } catch
-                EvstoreError.keysRefused(_, let reason)
-            {
+            } catch let damage as BackupDamage {
+                throw EvstoreError.backupDamaged(path: name, reason: damage.reason)
+            } catch EvstoreError.keysRefused(_, let reason) {
                 // The keys are the backup's, and lie in a directory that is gone when somebody reads this.
                 throw EvstoreError.keysRefused(path: name, reason: reason)
             }
