@@ -242,15 +242,15 @@ extension Lint {
                 let kind = TypeAtVersion(type: type, version: file.number)
                 let others = images(other.array(), kind, at: next)
                 for (one, another) in zip(images(payload, kind, at: next), others) where one.type == another.type {
-                    guard let made = next.events[one.type],
-                        let pointer = made.shape.unmarkedDifference(one.value, another.value),
-                        noted.insert("\(one.type)\(pointer)").inserted
-                    else { continue }
-                    note(
-                        Rule.unmarked, .warning, made.mark,
-                        "\(one.type): \(pointer) is not personal, and gets a value that is personal in \(type) at \(file.number): an "
-                            + "event of \(next.number) keeps it when its person is forgotten",
-                        "mark it personal: true, or leave the value out")
+                    guard let made = next.events[one.type] else { continue }
+                    for pointer in made.shape.unmarkedDifferences(one.value, another.value)
+                    where noted.insert("\(one.type)\(pointer)").inserted {
+                        note(
+                            Rule.unmarked, .warning, made.mark,
+                            "\(one.type): \(pointer) is not personal, and gets a value that is personal in \(type) at \(file.number): an "
+                                + "event of \(next.number) keeps it when its person is forgotten",
+                            "mark it personal: true, or leave the value out")
+                    }
                 }
             }
         }
@@ -279,23 +279,21 @@ extension Lint {
 }
 
 extension Shape {
-    /// The first text or number in which two values of the shape differ outside of personal members.
-    fileprivate func unmarkedDifference(
+    /// The texts and numbers in which two values of the shape differ outside of personal members. The elements of a list are one location.
+    fileprivate func unmarkedDifferences(
         _ one: JSONValue, _ other: JSONValue, at pointer: JSONPointer = JSONPointer()
-    ) -> JSONPointer? {
-        if isPersonal { return nil }
+    ) -> [JSONPointer] {
+        if isPersonal { return [] }
         switch (one, other) {
         case (.object(let members), .object):
-            return members.lazy.compactMap { member in
-                guard let shape = additional ?? property(member.name), let value = other[member.name] else { return nil }
-                return shape.unmarkedDifference(member.value, value, at: pointer.appending(member.name))
-            }.first
+            return members.flatMap { member -> [JSONPointer] in
+                guard let shape = additional ?? property(member.name), let value = other[member.name] else { return [] }
+                return shape.unmarkedDifferences(member.value, value, at: pointer.appending(member.name))
+            }
         case (.array(let elements), .array(let others)):
-            return zip(elements, others).enumerated().lazy.compactMap { index, pair in
-                items?.unmarkedDifference(pair.0, pair.1, at: pointer.appending("\(index)"))
-            }.first
-        case (.string, .string), (.number, .number): return one == other ? nil : pointer
-        default: return nil
+            return zip(elements, others).flatMap { items?.unmarkedDifferences($0, $1, at: pointer.appending("0")) ?? [] }
+        case (.string, .string), (.number, .number): return one == other ? [] : [pointer]
+        default: return []
         }
     }
 }
