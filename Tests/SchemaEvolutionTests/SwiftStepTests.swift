@@ -212,7 +212,6 @@ struct SwiftStepTests {
             ("{id: s, revision: 1, reads: [/first], writes: [/length]}", "class"),
             ("{id: s, revision: 1, class: iso, writes: [/length]}", "reads"),
             ("{id: s, revision: 1, class: iso, reads: [/first]}", "writes"),
-            ("{id: \"\", revision: 1, class: iso, reads: [/first], writes: [/length]}", "its id is empty"),
             ("{id: s, revision: 1, class: iso, reads: [/first], writes: []}", "nothing"),
             ("{id: s, revision: 1, class: lossless, reads: [/first], writes: [/length]}", "lossless"),
             ("{id: s, revision: 1, class: iso, reads: [/first], writes: [/length], down: never}", "never"),
@@ -224,6 +223,13 @@ struct SwiftStepTests {
     func arguments(_ arguments: String, _ words: String) throws {
         let findings = try names("swift: \(arguments)", []).check().filter { $0.severity == .error }
         #expect(findings.contains { ($0.message + ($0.fix ?? "")).contains(words) }, "\(findings.map(\.diagnosticLine))")
+    }
+
+    @Test("an empty id is a warning")
+    func emptyID() throws {
+        let findings = try names("swift: {id: \"\", revision: 1, class: iso, reads: [/first], writes: [/length]}", []).check()
+        #expect(
+            findings.contains { $0.severity == .warning && $0.message.contains("its id is empty") }, "\(findings.map(\.diagnosticLine))")
     }
 
     @Test("a step within another op is refused")

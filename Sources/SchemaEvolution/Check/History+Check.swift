@@ -38,8 +38,8 @@ extension History {
                     guard let block = try path(type: type, born: file.number, to: target).blocks.first else { continue }
                     let mark = block.mark ?? file.events[type]?.mark ?? file.mark
                     let way = block.isDeclared ? "hide it instead: down: {hide: \"…\"}" : "leave the member in its object"
-                    // Such a block is found in the shapes, and a released version must stay as it is.
-                    let isPromised = file.forward != nil && (block.isDeclared || !file.isReleased)
+                    // One that is found in the shapes is no error, since a version that a store has registered must stay as it is.
+                    let isPromised = file.forward != nil && block.isDeclared
                     let finding = Finding(
                         Rule.downNotTotal, isPromised ? .error : .warning, at: mark,
                         "\(type) of \(file.number) may have no image at \(target): \(block.why)",

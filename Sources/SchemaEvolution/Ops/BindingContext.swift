@@ -197,8 +197,9 @@ extension BindingContext {
     ///   - common: how many of the outermost objects around the member also contain its new location; whether they may be absent does not
     ///     matter.
     ///   - target: the new location, for which an object around the member may have to be removed.
+    ///   - restored: the members that the op makes on the way down.
     mutating func take(
-        _ pointer: JSONPointer, common: Int = 0, makingRoomFor target: JSONPointer? = nil
+        _ pointer: JSONPointer, common: Int = 0, makingRoomFor target: JSONPointer? = nil, restoring restored: [JSONPointer] = []
     ) -> (
         shape: Shape, always: Bool
     )? {
@@ -227,23 +228,27 @@ extension BindingContext {
         if partly, let place = parent, place.tokens.count + 1 == pointer.tokens.count {
             // The older version requires the member in each such object, and the newer version no longer records which objects had it.
             mayFail()
-            if declared(at: place) != nil, !hasAlways(target ?? pointer, beside: pointer) {
+            if restored.isEmpty, declared(at: place) != nil, !hasAlways(target ?? pointer, beside: pointer) {
                 lacking = lacking ?? "\(place) without \(pointer)"
             }
         }
-        noteLacking(around: pointer, takenTo: target ?? pointer, beyond: common)
+        noteLacking(around: pointer, takenTo: target ?? pointer, beyond: common, restoring: restored)
         return (taken.shape, always)
     }
 
     /// Notes whether the way down may make an object around a taken member that lacks others which are required in it: version n need not
     /// have the object where it has the member.
-    private mutating func noteLacking(around pointer: JSONPointer, takenTo target: JSONPointer, beyond common: Int) {
+    private mutating func noteLacking(
+        around pointer: JSONPointer, takenTo target: JSONPointer, beyond common: Int, restoring restored: [JSONPointer]
+    ) {
         var mayBeMade = false
         for place in pointer.prefixes.dropFirst(common + 1).dropLast() {
             guard let object = shape.shape(at: place) else { return }
             mayBeMade = mayBeMade || !shape.isRequired(at: place) && declaredRequires(place) != true
             guard mayBeMade else { continue }
-            let others = object.required.sorted().map { place.appending($0.text) }.filter { !pointer.hasPrefix($0) }
+            let others = object.required.sorted().map { place.appending($0.text) }.filter { other in
+                !pointer.hasPrefix(other) && !restored.contains { $0.hasPrefix(other) }
+            }
             guard let missing = others.first(where: { !hasAlways($0, beside: target) }) else { continue }
             opClass.insert(.partial)
             lacking = lacking ?? "\(place) without \(missing)"

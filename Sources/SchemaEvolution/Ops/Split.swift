@@ -99,7 +99,7 @@ struct Join: Op {
                     Rule.wrongKind, "\(part) may be null, and only the first part may", fix: "unset: {path: \(part), equals: null}")
             }
             if old.hasBounds || old.format != nil { site.isUnproved = true }
-            guard let (_, always) = site.take(part, common: common, makingRoomFor: path) else { return nil }
+            guard let (_, always) = site.take(part, common: common, makingRoomFor: path, restoring: rule.parts) else { return nil }
             if index == 0 { (isAlways, isNullable) = (always, old.isNullable) }
             if index > 0, always { site.isUnproved = true }
         }

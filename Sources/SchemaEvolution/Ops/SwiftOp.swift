@@ -100,9 +100,9 @@ struct SwiftOp: Op {
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         if id.isEmpty {
-            // A released version keeps its ops.
+            // A version that a store has registered keeps its ops.
             site.note(
-                Rule.swiftStep, site.mayChange ? .error : .warning, "its id is empty, and names no step",
+                Rule.swiftStep, .warning, "its id is empty, and names no step",
                 fix: "write the name under which the program registers it")
         }
         let before = site.shape
@@ -132,7 +132,7 @@ struct SwiftOp: Op {
                 fix: "add \(pointer) to reads")
         }
         switch (site.shape.shape(at: pointer), site.declared(at: pointer)) {
-        case (_?, nil): return site.take(pointer) != nil
+        case (_?, nil): return site.take(pointer, restoring: writes) != nil
         case (_?, let declared?): return site.shape.replace(at: pointer, with: declared, required: isRequired)
         case (nil, let declared?): return site.put(declared, at: pointer, .derived(always: isRequired))
         case (nil, nil):

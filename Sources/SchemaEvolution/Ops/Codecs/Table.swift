@@ -205,9 +205,9 @@ extension Table {
         guard let domain, let others else {
             site.opClass.insert(.partial)
             if rows.isEmpty, case .refuse = otherwise {
-                // A released version keeps its ops.
+                // A version that a store has registered keeps its ops.
                 site.note(
-                    Rule.idle, site.mayChange ? .error : .warning, "the map is empty, so the table refuses every value",
+                    Rule.idle, .warning, "the map is empty, so the table refuses every value",
                     fix: "map: {old: new}, or otherwise: keep")
             } else {
                 site.note(

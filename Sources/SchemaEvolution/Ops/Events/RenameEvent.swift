@@ -78,9 +78,9 @@ struct RenameEvent: EventOp {
         switch target {
         case .one(let type):
             if type.isSame(as: from) {
-                // A released version keeps its ops.
+                // A version that a store has registered keeps its ops.
                 site.note(
-                    Rule.idle, site.mayChange ? .error : .warning, "rename-event from \(from) to itself does nothing",
+                    Rule.idle, .warning, "rename-event from \(from) to itself does nothing",
                     fix: "take the rename-event out", repair: [site.mark.repair(.remove)])
             }
             site.types[type] = state
