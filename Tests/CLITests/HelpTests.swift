@@ -28,10 +28,11 @@ struct HelpTests {
 
     @Test("the commands that pages, alerts and the dashboard name are there")
     func named() throws {
-        let known = Set(Self.commands.flatMap { command -> [String] in
-            let words = command.split(separator: " ")
-            return (0 ... words.count).map { words.prefix($0).joined(separator: " ") }
-        })
+        let known = Set(
+            Self.commands.flatMap { command -> [String] in
+                let words = command.split(separator: " ")
+                return (0 ... words.count).map { words.prefix($0).joined(separator: " ") }
+            })
         for directory in ["Sources/Evstore/Evstore.docc", "tools/monitoring"] {
             let names = try FileManager.default.contentsOfDirectory(atPath: Checkout.path(directory))
             for name in names.sorted() where [".md", ".yml", ".json"].contains(where: { name.hasSuffix($0) }) {

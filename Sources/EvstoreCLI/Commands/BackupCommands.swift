@@ -314,9 +314,10 @@ struct FollowCommand: Command {
         }
     }
 
-    /// Whether the directory of backups is not there yet, or not for the moment: where a file system is not mounted, it is empty.
+    /// Whether the directory of backups is not there yet, or not for the moment: a file system is not mounted, or a copy is being made.
     private var isAway: Bool {
-        do { return try Directory.status(from) == nil || Directory.isEmpty(from) } catch { return true }
+        let parts = ["blocks", "rows", "forgotten", "lock", "lost+found"]
+        do { return try Directory.status(from) == nil || Directory.names(from).allSatisfy(parts.contains) } catch { return true }
     }
 
     /// Adds to the error what to do where a replica can't continue.
