@@ -26,7 +26,9 @@ struct CommandAloneTests {
         var random = SeededGenerator.announced()
         var counts = (alone: 0, refused: 0)
         let options =
-            Set(Self.lines.flatMap(\.self)).filter { $0.hasPrefix("-") }.sorted() + ["--help", "--version", "help", "--", "x", "7"]
+            Set(Self.lines.flatMap(\.self)).filter { $0.hasPrefix("-") }.sorted() + [
+                "--help", "--version", "--generate-completion-script", "help", "--", "x", "7",
+            ]
         for line in Self.lines {
             for round in 0 ..< 4 {
                 var words = line
