@@ -143,8 +143,9 @@ package struct Lint {
                     }
                     note(
                         Rule.downNotTotal, .error, block.mark ?? file.events[type]?.mark ?? file.mark,
-                        "\(type) of \(file.number) may have no image at v\(number): \(block.why)", "hide it instead: down: {hide: \"…\"}",
-                        repair: block.mark?.hiding)
+                        "\(type) of \(file.number) may have no image at v\(number): \(block.why)",
+                        block.isDeclared ? "hide it instead: down: {hide: \"…\"}" : "leave the member in its object",
+                        repair: block.isDeclared ? block.mark?.hiding : nil)
                 } catch { continue }
                 break
             }
