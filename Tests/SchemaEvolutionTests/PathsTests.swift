@@ -136,11 +136,11 @@ func ancestry() throws {
     let history = try orders()
     func at(_ type: String, _ version: Int) -> TypeAtVersion { TypeAtVersion(type: type, version: SchemaVersion(version)) }
     #expect(
-        history.ancestry(of: "PaymentCaptured", at: SchemaVersion(4)) == [
+        history.ancestry(of: ["PaymentCaptured"], at: SchemaVersion(4)) == [
             at("OrderPaid", 1), at("OrderPaid", 2), at("OrderPaid", 3), at("PaymentCaptured", 4), at("PaymentCaptured", 5),
             at("OrderSettled", 5),
         ])
-    #expect(history.ancestry(of: "DebugPing", at: SchemaVersion(5)) == [])
+    #expect(history.ancestry(of: ["DebugPing"], at: SchemaVersion(5)) == [])
 }
 
 @Test("the digest of steps changes with a step that touches the types, and with no other")

@@ -38,6 +38,7 @@ extension CompiledStep {
         }
         findings += notes.merged(ignoringPlaces: true)
         if step.items.isEmpty, step.findings.isEmpty, file.events.mapValues(\.stream) == before.events.mapValues(\.stream),
+            file.events.mapValues(\.tags) == before.events.mapValues(\.tags),
             file.events.mapValues({ $0.shape.ordered() }) == before.events.mapValues({ $0.shape.ordered() })
         {
             note(file.mark, Rule.changesNothing, .error, "the version changes nothing", fix: "leave it out, or change something")

@@ -23,6 +23,7 @@ extension History {
             // If a step has errors, paths across it would only repeat its findings.
             if chain.isWhole || !findings.hasErrors { findings += checkForward(file) }
         }
+        if !findings.hasErrors { findings += tagFindings() }
         return findings
     }
 

@@ -56,6 +56,8 @@ package enum FileRule {
     package static let format = [Finding].newerFormat
     /// A name looks like another one but has different bytes.
     package static let lookAlike = "FILE008"
+    /// A tag is invalid or does not fit its shape.
+    package static let tag = "FILE009"
 }
 
 extension FileLocation {

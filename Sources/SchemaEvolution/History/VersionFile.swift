@@ -251,8 +251,9 @@ private struct VersionFileReader {
             let shape = reader.readEvent(member.value)
             findings += reader.findings
             let stream = shape.flatMap { readStream(of: member.value, $0) }
+            let tags = shape.flatMap { readTags(of: member.value, $0) } ?? []
             types.append(member.name)
-            if let shape { events[member.name] = EventShape(shape: shape, stream: stream, mark: member.place) }
+            if let shape { events[member.name] = EventShape(shape: shape, stream: stream, tags: tags, mark: member.place) }
         }
         checkDefinitions(definitions)
         return (types, events)
@@ -268,6 +269,11 @@ private struct VersionFileReader {
             _ = reader.read(member.value)
             for finding in reader.findings where known.insert(finding).inserted { findings.append(finding) }
         }
+    }
+
+    private mutating func readTags(of node: FileNode, _ shape: Shape) -> [TagTemplate]? {
+        guard let tags = node.member("tags") else { return nil }
+        return findings.attempt { () throws(FileProblem) in try TagTemplate.list(tags, shape) }
     }
 
     private mutating func readStream(of node: FileNode, _ shape: Shape) -> StreamTemplate? {

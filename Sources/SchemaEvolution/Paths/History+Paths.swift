@@ -30,14 +30,14 @@ extension History {
         steps(from: from, to: to).flatMap(\.losses)
     }
 
-    /// The stored types, each at its birth version, whose events can have an image of `type` at a version.
-    package func ancestry(of type: String, at version: SchemaVersion) -> Set<TypeAtVersion> {
+    /// The stored types, each at its birth version, whose events can have an image of one of `types` at a version.
+    package func ancestry(of types: Set<Name>, at version: SchemaVersion) -> Set<TypeAtVersion> {
         var found: Set<TypeAtVersion> = []
         for file in versions {
             for stored in file.types {
                 // If the program does not know some step, these events may have any image.
                 var isAncestor = true
-                do { isAncestor = try path(type: stored, born: file.number, to: version).types.has(type) } catch {}
+                do { isAncestor = try path(type: stored, born: file.number, to: version).types.contains(where: types.contains) } catch {}
                 if isAncestor { found.insert(TypeAtVersion(type: stored, version: file.number)) }
             }
         }

@@ -19,16 +19,20 @@ package struct ShapeError: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(pointer.isEmpty ? "the payload" : pointer) \(reason)" }
 }
 
-/// The declaration of an event type at one version: the payload's shape and the stream template.
+/// The declaration of an event type at one version: the payload's shape, the stream template, and the tags.
 package struct EventShape: Hashable, Sendable {
     package let stream: StreamTemplate?
     package let shape: Shape
+    package let tags: [TagTemplate]
     /// The location of the declaration in the version file.
     package let mark: FileLocation
     private let program: ShapeProgram
 
-    package init(shape: Shape, stream: StreamTemplate? = nil, mark: FileLocation = FileLocation(file: "", line: 1, column: 1)) {
-        (self.shape, self.stream, self.mark) = (shape, stream, mark)
+    package init(
+        shape: Shape, stream: StreamTemplate? = nil, tags: [TagTemplate] = [],
+        mark: FileLocation = FileLocation(file: "", line: 1, column: 1)
+    ) {
+        (self.shape, self.stream, self.tags, self.mark) = (shape, stream, tags, mark)
         program = ShapeProgram(shape)
     }
 
@@ -45,10 +49,13 @@ package struct EventShape: Hashable, Sendable {
         return try stream?.name(for: payload)
     }
 
-    package static func == (a: EventShape, b: EventShape) -> Bool { a.stream == b.stream && a.shape == b.shape }
+    package static func == (a: EventShape, b: EventShape) -> Bool {
+        a.stream == b.stream && a.tags == b.tags && a.shape == b.shape
+    }
 
     package func hash(into hasher: inout Hasher) {
         hasher.combine(stream)
+        hasher.combine(tags)
         hasher.combine(shape)
     }
 }

@@ -31,7 +31,7 @@ struct ShapeReader {
     mutating func read(_ node: FileNode) -> Shape? { read(node, allowing: [], isRoot: false) }
 
     /// Reads an event's shape: an object, with or without `type: object`, optionally with `stream`.
-    mutating func readEvent(_ node: FileNode) -> Shape? { read(node, allowing: ["stream"], isRoot: true) }
+    mutating func readEvent(_ node: FileNode) -> Shape? { read(node, allowing: ["stream", "tags"], isRoot: true) }
 
     private mutating func read(_ node: FileNode, allowing more: [String], isRoot: Bool) -> Shape? {
         budget -= 1

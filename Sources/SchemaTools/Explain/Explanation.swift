@@ -25,6 +25,8 @@ package struct Explanation: Sendable {
         /// Nil if there is no image.
         package let type: String?
         package let stream: String?
+        /// The tags that the target version gives it, as its file writes them.
+        package var tags: [String] = []
         /// What happens to the event as a whole.
         package let changes: [Change]
         package let members: [Member]
@@ -297,7 +299,9 @@ struct Explainer {
             members.append(.init(before: nil, after: leaf, wasNoun: nil, noun: shape.shape.memberNoun(at: leaf), changes: [change]))
         }
         outcomes.append(
-            .init(type: event.type, stream: shape.stream?.description, changes: event.changes, members: members))
+            .init(
+                type: event.type, stream: shape.stream?.description, tags: shape.tags.map(\.description), changes: event.changes,
+                members: members))
     }
 }
 

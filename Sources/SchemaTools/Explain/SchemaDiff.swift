@@ -12,7 +12,7 @@ package struct SchemaDiff: Sendable {
 
     package struct Difference: Sendable {
         package let pointer: JSONPointer
-        /// `new`, `gone`, `type`, `format`, `stream`, `wider`, `narrower`, `deprecated`.
+        /// `new`, `gone`, `type`, `format`, `stream`, `tag`, `wider`, `narrower`, `deprecated`.
         package let kind: String
         package let words: String
     }
@@ -76,6 +76,9 @@ extension SchemaDiff {
                 }
             return Difference(pointer: place, kind: kind, words: words)
         }
+        let (had, has) = (old.tags.map(\.description), new.tags.map(\.description))
+        for tag in has where !had.has(tag) { found.append(Difference(pointer: JSONPointer(), kind: "tag", words: "new tag \(tag)")) }
+        for tag in had where !has.has(tag) { found.append(Difference(pointer: JSONPointer(), kind: "tag", words: "tag gone: \(tag)")) }
         let before = Set(old.shape.pointers { $0.isDeprecated })
         for pointer in new.shape.pointers(where: { $0.isDeprecated }) where !before.contains(pointer) {
             found.append(Difference(pointer: pointer, kind: "deprecated", words: "deprecated"))
