@@ -33,6 +33,15 @@ package struct SchemaSnapshot: Sendable {
         found.withLock { $0[key] = definition }
         return definition
     }
+
+    /// The index of the events' tags at a version; nil if no type has tags there.
+    package func tagIndex(at version: SchemaVersion) -> Definition? {
+        let key = FoundKey(name: Definition.tagIndexName, version: version)
+        if let definition = found.withLock({ $0[key] }) { return definition }
+        let definition = DefinitionSet.tagIndex(at: version, history)
+        if let definition { found.withLock { $0[key] = definition } }
+        return definition
+    }
 }
 
 /// The log together with its history: provides the store's history and projections, read again when a registration has changed them.

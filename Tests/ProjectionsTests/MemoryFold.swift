@@ -63,7 +63,7 @@ struct MemoryFold {
     init(
         _ definition: Definition, _ events: [(type: String, payload: String)], time: String = "2026-01-02T03:04:05Z", metadata: String = ""
     ) throws {
-        let fold = try definition.makeFold()
+        let fold = try definition.makeFold(.plain)
         var output = PreparedOperations(fold, keyBytesMax: 500)
         var workspace = FoldWorkspace()
         var store = RowStore()

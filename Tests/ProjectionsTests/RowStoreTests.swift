@@ -16,7 +16,7 @@ import Testing
     func model(seed: UInt64) throws {
         print("seed \(seed)")
         var chance = SeededGenerator(seed: seed)
-        let fold = try Shop.definition("key: /id\non:\n  OrderPlaced: {set: {/note: /customer}}").makeFold()
+        let fold = try Shop.definition("key: /id\non:\n  OrderPlaced: {set: {/note: /customer}}").makeFold(.plain)
         let rule = try #require(fold.rule(of: "OrderPlaced"))
         var store = RowStore()
         var workspace = FoldWorkspace()

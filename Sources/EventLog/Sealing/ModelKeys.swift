@@ -72,5 +72,9 @@ extension EventLog {
         } catch { throw EvstoreError.storeDamaged(path: directory, reason: "its key \(error.reason)") }
     }
 
+    /// Makes the codes by which an index of tags knows them, of a key that every generation shares; nil where the log's events are not
+    /// sealed.
+    package var tagCodes: Authenticator? { access.keys?.subjects.ring.authenticator(for: "tags") }
+
     private func place(of generation: String) -> [UInt8] { storeID.bytes + Array(generation.utf8) }
 }

@@ -29,7 +29,7 @@ final class BuildRun {
         partitions = try build.targets.map { target in
             try (0 ..< Self.partitionCount).map {
                 RowPartition(
-                    try target.definition.makeFold(), keeping: build.onError == .stop ? target.definition.rowShape : nil,
+                    try target.definition.makeFold(TagCodes(log)), keeping: build.onError == .stop ? target.definition.rowShape : nil,
                     of: target.generation, number: $0)
             }
         }

@@ -63,7 +63,7 @@ final class EventPreparer {
         self.log = log
         witnesses = notingWitnesses ? Witnesses() : nil
         viewer = EventViewer(log, history, StreamNames(log, history), at: version)
-        let folds = try definitions.map { (definition) throws(EvstoreError) in try definition.makeFold() }
+        let folds = try definitions.map { (definition) throws(EvstoreError) in try definition.makeFold(TagCodes(log)) }
         self.folds = folds
         consumed = definitions.map(\.consumes)
         readsStream = folds.contains { $0.readsStream }

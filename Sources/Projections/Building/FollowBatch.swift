@@ -14,7 +14,7 @@ final class FollowBatch {
 
     init(_ evolving: VersionedLog, _ evolution: SchemaSnapshot, _ definition: Definition) throws(EvstoreError) {
         self.evolving = evolving
-        fold = try definition.makeFold()
+        fold = try definition.makeFold(TagCodes(evolving.log))
         indexes = definition.indexes
         row = FollowedRow(fold, definition.indexes)
         preparer = try EventPreparer(evolving.log, evolution.history, [definition], at: definition.version)

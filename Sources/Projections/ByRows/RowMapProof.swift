@@ -32,7 +32,9 @@ package struct RowMapProof {
     package static func prove(
         _ older: Definition, _ newer: Definition, _ history: History, _ census: [CensusRow]
     ) throws(EvstoreError) -> RowSource {
-        guard let before = older.declared, let after = newer.declared else { return .events(because: "it is written in Swift") }
+        guard let before = older.declared, let after = newer.declared else {
+            return .events(because: newer.isSwift ? "it is written in Swift" : "it is the index of tags")
+        }
         guard older.version <= newer.version else { return .events(because: "\(older.version) is above \(newer.version)") }
         var proof = RowMapProof(older: older, newer: newer, history: history, projections: (before, after))
         if let no = try proof.follow(census) { return .events(because: no) }

@@ -41,6 +41,19 @@ extension DefinitionSet {
         return findings
     }
 
+    /// The errors for which a store does not take versions, and these definitions.
+    ///
+    /// A sealed store takes no new version whose tags hold personal values: the index lets them be compared, and forgetting a person takes
+    /// no tag away.
+    package func errors(in history: History, taking new: [VersionFile], isSealed: Bool) -> [Finding] {
+        let files = Set(new.map(\.file))
+        return (history.check() + check(against: history)).compactMap { found in
+            var finding = found
+            if isSealed, finding.id == Rule.personalTag, finding.file.map(files.contains) ?? false { finding.severity = .error }
+            return finding.severity == .error ? finding : nil
+        }
+    }
+
     /// Calls the body with each definition, the last version that it spans, and whether no other one follows.
     private func forEachSpan(_ history: History, _ body: (Entry, _ end: SchemaVersion, _ isLast: Bool) -> Void) {
         for list in names.map({ entries[$0, default: []] }) {

@@ -82,14 +82,22 @@ package struct DefinitionSet: Sendable {
         return hasher.finalize()
     }
 
-    /// The definitions that apply at a version: one for each projection that exists there, in the order of names.
+    /// The definitions that apply at a version: one for each projection that exists there, in the order of names, and before them the index
+    /// of tags if an event has any.
     package func definitions(at version: SchemaVersion, _ history: History) throws(EvstoreError) -> [Definition] {
-        var result: [Definition] = []
+        var result = [Self.tagIndex(at: version, history)].compactMap(\.self)
         for name in names {
             guard let entry = entries[name, default: []].last(where: { $0.since <= version }) else { continue }
             result.append(try Definition(entry, named: name, at: version, history))
         }
         return result
+    }
+
+    /// The index of the events' tags at a version; nil if no type has tags there.
+    package static func tagIndex(at version: SchemaVersion, _ history: History) -> Definition? {
+        let tags = history.types(at: version).map { (type: Name($0), tags: history.shape(of: $0, at: version)?.tags ?? []) }
+        let tagged = tags.filter { !$0.tags.isEmpty }.sorted { $0.type < $1.type }
+        return tagged.isEmpty ? nil : Definition(tags: tagged, at: version, history)
     }
 
     /// - Throws: `EvstoreError.unknownProjection`.
@@ -204,9 +212,19 @@ package struct Definition: Sendable {
     /// The shape that every row must fit; nil if none is declared.
     package let rowShape: EventShape?
     package let indexes: RowIndexes
-    let declared: DeclaredProjection?
+    let origin: Origin
     /// Nil if it is written in Swift and this program does not contain it.
-    private let compile: (@Sendable () -> any Fold)?
+    private let compile: (@Sendable (TagCodes) -> any Fold)?
+
+    enum Origin {
+        case declared(DeclaredProjection)
+        case swift
+        /// The tags that version files give events.
+        case tags
+    }
+
+    /// The name of the index of tags: no projection can have it.
+    package static let tagIndexName = "$tags"
 
     /// Increases with every change in what steps and folds produce from unchanged files and events.
     static let engine: UInt64 = 3
@@ -220,35 +238,53 @@ package struct Definition: Sendable {
             consumes = projection.consumes
             indexes = RowIndexes(projection.indexes.map(\.index))
             rowShape = projection.row.map { EventShape(shape: $0) }
-            compile = { DeclarativeFold(projection, at: version, history) }
+            compile = { _ in DeclarativeFold(projection, at: version, history) }
             reading = projection.reads
-            declared = projection
+            origin = .declared(projection)
         case .swift(let declaration):
             consumes = declaration.consumes
             indexes = RowIndexes(declaration.indexes)
             rowShape = nil
-            declared = nil
-            if let program = declaration.program { compile = { SwiftFold(program) } } else { compile = nil }
+            origin = .swift
+            if let program = declaration.program { compile = { _ in SwiftFold(program) } } else { compile = nil }
         }
+        fingerprint = Self.fingerprint(name, json, history.stepsDigest(for: consumes, at: version, reading: reading))
+    }
+
+    /// The index of tags: equal where types, tags and the members that they are made of are.
+    fileprivate init(tags: [(type: Name, tags: [TagTemplate])], at version: SchemaVersion, _ history: History) {
+        (name, self.version, since) = (Self.tagIndexName, version, version)
+        (consumes, indexes, rowShape, origin) = (Set(tags.map(\.type)), .none, nil, .tags)
+        compile = { codes in TagFold(tags, codes) }
+        let pointers = Dictionary(uniqueKeysWithValues: tags.map { ($0.type, $0.tags.flatMap(\.pointers)) })
+        let json = JSONValue.object(
+            tags.map { type, tags in .init(name: type.text, value: .array(tags.map { .string($0.description) })) })
+        fingerprint = Self.fingerprint(
+            name, json.canonical(), history.stepsDigest(for: consumes, at: version) { pointers[$0] })
+    }
+
+    private static func fingerprint(_ name: String, _ json: [UInt8], _ steps: Digest) -> Digest {
         var hasher = SHA256Hasher()
-        hasher.update(Self.engine)
+        hasher.update(engine)
         hasher.update(UInt64(name.utf8.count))
         hasher.update(name)
         hasher.update(UInt64(json.count))
         hasher.update(json)
-        hasher.update(history.stepsDigest(for: consumes, at: version, reading: reading).bytes)
-        fingerprint = hasher.finalize()
+        hasher.update(steps.bytes)
+        return hasher.finalize()
     }
 
-    package var isSwift: Bool { declared == nil }
+    package var isSwift: Bool { if case .swift = origin { true } else { false } }
+
+    var declared: DeclaredProjection? { if case .declared(let projection) = origin { projection } else { nil } }
 
     /// Whether this program can build and follow it.
     package var isAvailable: Bool { compile != nil }
 
     /// Makes a fold for one thread, since reference counting of a shared fold would be slow.
     /// - Throws: `EvstoreError.programNeeded`.
-    func makeFold() throws(EvstoreError) -> any Fold {
+    func makeFold(_ codes: TagCodes) throws(EvstoreError) -> any Fold {
         guard let compile else { throw .programNeeded(what: "the projection \(name)") }
-        return compile()
+        return compile(codes)
     }
 }

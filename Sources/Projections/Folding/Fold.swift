@@ -97,6 +97,7 @@ struct FoldWorkspace: ~Copyable {
     var metadataPicks = UniqueArray<ByteSlice>()
     var rowPicks = UniqueArray<ByteSlice>()
     var elements: [ByteSlice] = []
+    var tags = TagWorkspace()
     /// The table offsets of the rows of some operations, and a number that keeps the prefetching reads from being optimized away.
     var places = UniqueArray<Int>(capacity: 32)
     var touched = 0

@@ -29,7 +29,7 @@ package final class RowTrace {
     package init(_ definition: Definition, _ log: EventLog, _ history: History, at version: SchemaVersion) throws(EvstoreError) {
         self.log = log
         preparer = try EventPreparer(log, history, [definition], at: version)
-        fold = try definition.makeFold()
+        fold = try definition.makeFold(TagCodes(log))
     }
 
     /// Folds the event at a position. Returns no steps if it does not affect the read model.
