@@ -36,28 +36,32 @@ final class EventConverter: RecordVisitor {
     private let isPooled: Bool
     /// Nil where each event is seen at its birth version.
     private let version: SchemaVersion?
-    private let type: String?
+    /// Nil where every event is wanted.
+    private let filter: EventFilter?
     private let order: ReadOrder
-    /// The stored types whose events may be seen as `type`; nil where every event is wanted.
+    /// The stored types whose events may match; nil where those of each may.
     private let wanted: Set<TypeAtVersion>?
+    /// The stored types that are wanted whatever their birth version; nil where `wanted` says it, and where every event is wanted.
+    private let named: Set<Name>?
     private var lastName: (type: TypeID, name: String)?
 
     /// - Parameters:
     ///   - version: nil shows each event at the version it was written at.
+    ///   - query: which images are wanted; nil for all.
     ///   - order: how the caller comes from record to record.
     ///   - shared: the stream names that converters of other threads have found.
     init(
-        _ store: EventStore, _ history: History, at version: SchemaVersion?, type: String? = nil, in order: ReadOrder = .log,
+        _ store: EventStore, _ history: History, at version: SchemaVersion?, matching query: EventQuery? = nil, in order: ReadOrder = .log,
         sharing shared: SharedStreamNames? = nil
     ) throws(EvstoreError) {
-        (self.store, self.history, self.version, self.type, self.order) = (store, history, version, type, order)
+        (self.store, self.history, self.version, self.order) = (store, history, version, order)
         isPooled = shared == nil
+        filter = if let query { try EventFilter(query, history, at: version) } else { nil }
         // Version 0 has no types of its own.
-        if let type, let version, version.rawValue > 0 {
-            _ = try history.requireShape(of: type, at: version)
-            wanted = history.ancestry(of: type, at: version)
+        if let types = filter?.types, let version, version.rawValue > 0 {
+            (wanted, named) = (store.viewers.ancestry(of: types, history, at: version), nil)
         } else {
-            wanted = nil
+            (wanted, named) = (nil, filter?.types)
         }
         if let version, shared == nil {
             let pooled = store.viewers.take(store.log, history, at: version)
@@ -74,7 +78,7 @@ final class EventConverter: RecordVisitor {
     }
 
     var storedTypes: Set<Name>? {
-        guard let wanted else { return type.map { [Name($0)] } }
+        guard let wanted else { return named }
         // Data from before versions existed may become an event of any type.
         return history.versions.first?.adopt == nil ? Set(of: wanted.map(\.type)) : nil
     }
@@ -116,19 +120,27 @@ final class EventConverter: RecordVisitor {
         let (storedType, born) = (name(of: record.type), record.born)
         if let wanted {
             guard born.rawValue == 0 || wanted.contains(TypeAtVersion(type: storedType, version: born)) else { return }
-        } else if let type, type != storedType {
+        } else if let named, !named.contains(storedType) {
             return
         }
         guard let version, version != born, let viewer else {
-            return try body(Image(type: storedType, typeIndex: 0, payload: record.payload, part: 0))
+            return try give(Image(type: storedType, typeIndex: 0, payload: record.payload, part: 0), of: record, reader, body)
         }
         do {
-            try viewer.view(record, reader, in: order) { image in
-                if type.map(image.type.isSame) ?? true { try body(image) }
-            }
+            try viewer.view(record, reader, in: order) { image in try give(image, of: record, reader, body) }
         } catch EvstoreError.noImage where born.rawValue == 0 {
             // Data from before versions existed that has no image is in quarantine, and is shown at its birth version only.
         }
+    }
+
+    /// Calls the body with an image if it is wanted.
+    private func give(
+        _ image: borrowing Image, of record: borrowing RecordView, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
+    ) throws {
+        if let filter {
+            guard try filter.matches(image, born: record.born, stream: { try stream(of: record, reader) }) else { return }
+        }
+        try body(image)
     }
 
     /// The name of a type, which is usually that of the event before.
@@ -144,7 +156,26 @@ final class EventConverter: RecordVisitor {
 /// itself and gives it back at its end.
 final class EventViewerPool: Sendable {
     private let idle = Monitor<[(history: Digest, viewer: EventViewer)]>([])
+    private let ancestries = Monitor<[Descent: Set<TypeAtVersion>]>([:])
     private static let keptMax = 16
+
+    private struct Descent: Hashable {
+        let history: Digest
+        let version: SchemaVersion
+        let types: Set<Name>
+    }
+
+    /// `History.ancestry`, which compiles a path for each type of each version, kept for the next read.
+    func ancestry(of types: Set<Name>, _ history: History, at version: SchemaVersion) -> Set<TypeAtVersion> {
+        let descent = Descent(history: history.digest, version: version, types: types)
+        if let known = ancestries.withLock({ $0[descent] }) { return known }
+        let found = history.ancestry(of: types, at: version)
+        ancestries.withLock { ancestries in
+            if ancestries.count >= Self.keptMax { ancestries.removeAll() }
+            ancestries[descent] = found
+        }
+        return found
+    }
 
     var count: Int { idle.withLock { $0.count } }
 

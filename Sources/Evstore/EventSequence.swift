@@ -87,15 +87,15 @@ private final class PageSource<Event: Sendable>: @unchecked Sendable {
                 if reader.isEndless { return nil }
                 throw .interrupted(again: "read again")
             }
-            guard let page = try await StoreThreads.run({ () throws(EvstoreError) in try self.page() }) else { return nil }
+            guard let page = try await StoreThreads.run({ () async throws(EvstoreError) in try await self.page() }) else { return nil }
             if !page.isEmpty { return page }
             if let end = reader.end { try await end.store.wait(after: end.position) }
         }
     }
 
-    private func page() throws(EvstoreError) -> [Event]? {
+    private func page() async throws(EvstoreError) -> [Event]? {
         if let failure { throw failure }
-        guard let page = try reader.page() else { return nil }
+        guard let page = try await reader.page() else { return nil }
         var made: [Event] = []
         do { try map(page, &made) } catch {
             if made.isEmpty { throw error }
@@ -116,7 +116,7 @@ protocol PageReader {
     var end: (store: EventStore, position: Position)? { get }
 
     /// The next page, which may be empty; nil behind the last.
-    mutating func page() throws(EvstoreError) -> [RecordedEvent]?
+    mutating func page() async throws(EvstoreError) -> [RecordedEvent]?
 }
 
 extension PageReader {
@@ -147,13 +147,14 @@ extension EventStore {
     ///   - stream: nil gives the events of all streams.
     ///   - checkpoint: nil begins with the log's first event.
     ///   - version: the working version where nil.
-    ///   - type: the type's name at the version; nil gives all types.
-    /// - Throws: `EvstoreError` during iteration: unknownType where the version has no `type`, noImage, programNeeded, epochChanged where a
-    ///   cut took off what was read; misuse where two tasks ask one iterator at once.
+    ///   - query: which events are given, by their types and tags at the version; nil gives all.
+    /// - Throws: `EvstoreError` during iteration: unknownType where the version lacks a type of the query, noImage, programNeeded,
+    ///   epochChanged where a cut took off what was read; misuse where two tasks ask one iterator at once.
     public func subscribe(
-        to stream: StreamName? = nil, after checkpoint: Checkpoint? = nil, at version: SchemaVersion? = nil, type: String? = nil
+        to stream: StreamName? = nil, after checkpoint: Checkpoint? = nil, at version: SchemaVersion? = nil,
+        matching query: EventQuery? = nil
     ) -> EventSequence<RecordedEvent> {
-        EventSequence { [self] in Subscription(self, to: stream, after: checkpoint ?? .start, at: version, type: type) }
+        EventSequence { [self] in Subscription(self, to: stream, after: checkpoint ?? .start, at: version, matching: query) }
     }
 
     /// Returns when there may be an event after a position, at the latest after `interval` (the slow poll's where nil) or when the task is
@@ -171,14 +172,16 @@ extension EventStore {
 struct Subscription: PageReader {
     private let store: EventStore
     private let version: SchemaVersion?
-    private let type: String?
+    private let query: EventQuery?
     private let order: ReadOrder
     private var cursor: EventCursor
+    private var isBegun = false
     /// The converter of the last page, with the version, epoch and history that it was made for.
     private var last: (converter: EventConverter, version: SchemaVersion, epoch: Epoch, history: Digest)?
 
-    init(_ store: EventStore, to stream: StreamName?, after checkpoint: Checkpoint, at version: SchemaVersion?, type: String?) {
-        (self.store, self.version, self.type) = (store, version, type)
+    init(_ store: EventStore, to stream: StreamName?, after checkpoint: Checkpoint, at version: SchemaVersion?, matching query: EventQuery?)
+    {
+        (self.store, self.version, self.query) = (store, version, query)
         order = stream == nil ? .log : .stream
         cursor = EventCursor(store, of: stream, after: checkpoint)
     }
@@ -191,13 +194,21 @@ struct Subscription: PageReader {
     var isEndless: Bool { true }
     var end: (store: EventStore, position: Position)? { cursor.isAtEnd ? (store, checkpoint.position) : nil }
 
-    mutating func page() throws(EvstoreError) -> [RecordedEvent]? { try nextPage() }
+    mutating func page() async throws(EvstoreError) -> [RecordedEvent]? {
+        if !isBegun, order == .log { try await store.bringUpTagIndex(for: query, at: store.effective(version)) }
+        return try nextPage()
+    }
 
     mutating func nextPage(through limit: Position = Position(.max)) throws(EvstoreError) -> [RecordedEvent] {
         let evolution = try store.evolving.current()
         let version = store.effective(version, evolution)
         let converter = try converter(store.history(serving: version, evolution.history), version, evolution.state)
         let end = Checkpoint(epoch: evolution.last.epoch, position: min(evolution.last.position, limit))
+        if !isBegun, order == .log {
+            cursor.use(
+                try store.postings(of: query, at: version, from: cursor.seen.position.next, backwards: false, evolution))
+        }
+        isBegun = true
         return try cursor.page(converter, through: end)
     }
 
@@ -206,7 +217,7 @@ struct Subscription: PageReader {
         _ history: History, _ version: SchemaVersion, _ state: StoreState
     ) throws(EvstoreError) -> EventConverter {
         if let last, last.version == version, last.epoch == state.epoch, last.history == state.history { return last.converter }
-        let converter = try EventConverter(store, history, at: version, type: type, in: order)
+        let converter = try EventConverter(store, history, at: version, matching: query, in: order)
         last = (converter, version, state.epoch, state.history)
         return converter
     }

@@ -31,9 +31,13 @@ extension EventStore {
     ) async throws(EvstoreError) {
         if isReadOnly { throw .readOnly(path: path) }
         let version = try effective(version)
-        let definitions = try evolving.current().definitions(at: version)
-        let names = projections ?? Set(definitions.filter(\.isAvailable).map(\.name))
-        for name in names.sorted() { _ = try await readModel(name, at: version, to: position) }
+        if let projections {
+            for name in projections.sorted() { _ = try await readModel(name, at: version, to: position) }
+            return
+        }
+        for definition in try evolution(at: version).definitions(at: version) where definition.isAvailable {
+            _ = try await readModel(of: definition, evolution(at: version), to: position, mayLag: false)
+        }
     }
 }
 

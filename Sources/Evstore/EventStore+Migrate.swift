@@ -140,7 +140,7 @@ extension EventStore {
                 continue
             }
             do throws(EvstoreError) {
-                let note = try await readModel(definition.name, at: version, mayLag: true).note
+                let note = try await readModel(of: definition, evolution, to: nil, mayLag: true).note
                 guard note.lag > 0 else { continue }
                 sentences.append("\(what) is \(counted(note.lag, "event")) behind" + (note.reason.map { ": \($0)" } ?? ""))
             } catch {

@@ -27,7 +27,7 @@ extension EventStore {
         }
         let history = all.through(version)
         let definitions = (schemas?.definitions ?? .empty).adding(projections).through(version)
-        let errors = (history.check() + definitions.check(against: history)).filter { $0.severity == .error }
+        let errors = definitions.errors(in: history, taking: history.versions, isSealed: options.secret != nil)
         if !errors.isEmpty { throw .schemaInvalid(errors) }
         let logger = logger ?? .silent
         let log = try await StoreThreads.run { () async throws(EvstoreError) in

@@ -16,15 +16,15 @@ extension EventStore {
     ///   - from: the first revision, inclusive; nil is the first event, or the last one when reading backwards.
     ///   - limit: the most events, or some more where the last one is one of several parts; nil gives all.
     ///   - backwards: whether the last event comes first.
-    ///   - type: the type's name at the version; nil gives all types.
-    /// - Throws: `EvstoreError`: unknownType where the version has no `type`, noImage for an event that can't be seen at the version,
-    ///   programNeeded, epochChanged where a cut took off what was read.
+    ///   - query: which events are given, by their types and tags at the version; nil gives all.
+    /// - Throws: `EvstoreError`: unknownType where the version lacks a type of the query, noImage for an event that can't be seen at the
+    ///   version, programNeeded, epochChanged where a cut took off what was read.
     public func read(
         _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false,
-        type: String? = nil
+        matching query: EventQuery? = nil
     ) throws(EvstoreError) -> [RecordedEvent] {
         var events: [RecordedEvent] = []
-        var cursor = EventCursor(self, of: stream, from: from, backwards: backwards, limit: limit, at: version, type: type)
+        var cursor = EventCursor(self, of: stream, from: from, backwards: backwards, limit: limit, at: version, matching: query)
         while var page = try cursor.next() {
             if events.isEmpty { swap(&events, &page) } else { events += page }
         }
@@ -38,9 +38,9 @@ extension EventStore {
     ///   unconverted.
     public func read(
         _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false,
-        type: String? = nil, _ body: (RecordedEvent) throws -> Bool
+        matching query: EventQuery? = nil, _ body: (RecordedEvent) throws -> Bool
     ) throws {
-        var cursor = EventCursor(self, of: stream, from: from, backwards: backwards, limit: limit, at: version, type: type)
+        var cursor = EventCursor(self, of: stream, from: from, backwards: backwards, limit: limit, at: version, matching: query)
         while let page = try cursor.next() {
             if try !page.allSatisfy(body) { return }
         }
@@ -55,15 +55,17 @@ extension EventStore {
     ///   - from: the first position, inclusive; nil is the log's first event, or its last one when reading backwards.
     ///   - limit: the most events, or some more where the last one is one of several parts; nil gives all.
     ///   - backwards: whether the last event comes first.
-    ///   - type: the type's name at the version; the steps determine which stored types can become it. Nil gives all types.
+    ///   - query: which events are given, by their types and tags at the version; the steps determine which stored types can become those.
+    ///     Nil gives all.
     ///   - body: gets one event at a time, on the calling thread; returns whether it wants the next one.
     /// - Throws: `EvstoreError`: unknownType, noImage, programNeeded, epochChanged where a cut took off what was read; or what `body`
     ///   throws, unconverted.
     public func readAll(
-        at version: SchemaVersion? = nil, from: Position? = nil, limit: Int? = nil, backwards: Bool = false, type: String? = nil,
+        at version: SchemaVersion? = nil, from: Position? = nil, limit: Int? = nil, backwards: Bool = false,
+        matching query: EventQuery? = nil,
         _ body: (RecordedEvent) throws -> Bool
     ) throws {
-        var cursor = try cursor(at: version, from: from, limit: limit, backwards: backwards, type: type)
+        var cursor = try cursor(at: version, from: from, limit: limit, backwards: backwards, matching: query)
         while let page = try cursor.next() {
             if try !page.allSatisfy(body) { return }
         }
@@ -80,56 +82,66 @@ extension EventStore {
     ///   - version: the version at which events are seen; nil is the working version.
     ///   - from: the first revision, inclusive; nil is the first event, or the last one when reading backwards.
     ///   - backwards: whether the last event comes first.
-    ///   - type: the type's name at the version; nil gives all types.
+    ///   - query: which events are given, by their types and tags at the version; nil gives all.
     /// - Throws: `EvstoreError` during iteration: unknownType, noImage, programNeeded, epochChanged, interrupted; misuse where two tasks
     ///   ask one iterator at once.
     public func events(
-        in stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, backwards: Bool = false, type: String? = nil
+        in stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, backwards: Bool = false,
+        matching query: EventQuery? = nil
     ) -> EventSequence<RecordedEvent> {
         EventSequence { [self] in
-            FinitePages { () throws(EvstoreError) in
-                EventCursor(self, of: stream, from: from, backwards: backwards, at: version, type: type)
+            FinitePages { () async throws(EvstoreError) in
+                EventCursor(self, of: stream, from: from, backwards: backwards, at: version, matching: query)
             }
         }
     }
 
-    /// Returns the events of the whole log in the order of their positions, up to the log's end at the time of the first one. Otherwise
-    /// like `events(in:)`.
+    /// Returns the events of the whole log in the order of their positions, up to the log's end at the time of the first one. With a query
+    /// by tags it finds them as `read(matching:at:from:limit:backwards:)` does. Otherwise like `events(in:)`.
     public func events(
-        at version: SchemaVersion? = nil, from: Position? = nil, backwards: Bool = false, type: String? = nil
+        at version: SchemaVersion? = nil, from: Position? = nil, backwards: Bool = false, matching query: EventQuery? = nil
     ) -> EventSequence<RecordedEvent> {
         EventSequence { [self] in
-            FinitePages { () throws(EvstoreError) in
-                try self.cursor(at: version, from: from, limit: nil, backwards: backwards, type: type)
+            FinitePages { () async throws(EvstoreError) in
+                try await self.bringUpTagIndex(for: query, at: self.effective(version))
+                return try self.cursor(at: version, from: from, limit: nil, backwards: backwards, matching: query)
             }
         }
     }
 
     /// Begins to read the whole log up to its present end.
-    private func cursor(
-        at version: SchemaVersion?, from: Position?, limit: Int?, backwards: Bool, type: String?
+    func cursor(
+        at version: SchemaVersion?, from: Position?, limit: Int?, backwards: Bool, matching query: EventQuery?
     ) throws(EvstoreError) -> EventCursor {
         let evolution = try evolving.current()
         let version = effective(version, evolution)
-        let converter = try EventConverter(self, history(serving: version, evolution.history), at: version, type: type)
-        return EventCursor(self, through: evolution.last, from: from, backwards: backwards, limit: limit, converter)
+        let converter = try EventConverter(self, history(serving: version, evolution.history), at: version, matching: query)
+        var cursor = EventCursor(self, through: evolution.last, from: from, backwards: backwards, limit: limit, converter)
+        cursor.use(try postings(of: query, at: version, from: from, backwards: backwards, evolution))
+        return cursor
     }
 
     /// A converter for events of one stream at a version (the working one where nil), as of a read that is already open.
-    func converter(at version: SchemaVersion?, type: String? = nil, _ reader: borrowing LogReader) throws -> EventConverter {
+    func converter(at version: SchemaVersion?, matching query: EventQuery? = nil, _ reader: borrowing LogReader) throws -> EventConverter {
         let version = version ?? programVersion ?? reader.stamp.live
         return try EventConverter(
-            self, history(serving: version, evolving.history(reader)), at: version, type: type, in: .stream)
+            self, history(serving: version, evolving.history(reader)), at: version, matching: query, in: .stream)
     }
 
     /// Returns the images of one event at a version: none where a step hides it, several where one has split it.
     ///
     /// Every read converts each event in this way. Blocks the calling thread for one short read transaction.
-    /// - Throws: `EvstoreError`: noImage, programNeeded.
-    public func view(_ position: Position, at version: SchemaVersion? = nil) throws(EvstoreError) -> [RecordedEvent] {
+    /// - Parameters:
+    ///   - position: the event's position in the log.
+    ///   - version: the version at which it is seen; nil is the working version.
+    ///   - query: which images are given, by their types and tags at the version; nil gives all.
+    /// - Throws: `EvstoreError`: unknownType where the version lacks a type of the query, noImage, programNeeded.
+    public func view(
+        _ position: Position, at version: SchemaVersion? = nil, matching query: EventQuery? = nil
+    ) throws(EvstoreError) -> [RecordedEvent] {
         var images: [RecordedEvent] = []
         try log.reading { reader in
-            let converter = try converter(at: version, reader)
+            let converter = try converter(at: version, matching: query, reader)
             _ = try reader.record(at: position) { record in try converter.read(record, reader, into: &images) }
         }
         return images
@@ -167,9 +179,13 @@ struct EventCursor {
 
     /// For `next`: what its converter is made for if it reads a stream, the converter, and the last position of a read of the log.
     private let version: SchemaVersion?
-    private let type: String?
+    private let query: EventQuery?
     private var converter: EventConverter?
-    private let end: Checkpoint?
+    let end: Checkpoint?
+    /// Where the events lie that may match, as far as the index of tags reaches, and those of them that are read next. Nil where each event
+    /// is looked at.
+    private var postings: TagPostings?
+    private var found: ArraySlice<Position> = []
 
     private enum Start {
         /// At a revision of a stream; nil is its first event, or its last one backwards.
@@ -183,13 +199,13 @@ struct EventCursor {
     ///   - from: the first revision; nil is the stream's first, or its last one backwards.
     ///   - limit: the most events, or some more where the last one is one of several parts; nil gives all.
     ///   - version: the version at which `next` sees events; nil is the working version.
-    ///   - type: the type that `next` gives, by its name at the version; nil gives all types.
+    ///   - query: which events `next` gives; nil gives all.
     init(
         _ store: EventStore, of stream: StreamName, from: Revision? = nil, backwards: Bool = false, limit: Int? = nil,
-        at version: SchemaVersion? = nil, type: String? = nil
+        at version: SchemaVersion? = nil, matching query: EventQuery? = nil
     ) {
         (self.store, self.stream, self.backwards, start) = (store, stream, backwards, .revision(from))
-        (self.version, self.type, end) = (version, type, nil)
+        (self.version, self.query, end) = (version, query, nil)
         (seen, quota) = (.start, EventQuota(limit))
         pageEvents = min(Self.most(store), quota.rest)
     }
@@ -197,7 +213,7 @@ struct EventCursor {
     /// Reads the events after a checkpoint, of a stream or, where it is nil, of the whole log.
     init(_ store: EventStore, of stream: StreamName? = nil, after checkpoint: Checkpoint) {
         (self.store, self.stream, backwards, seen) = (store, stream, false, checkpoint)
-        (version, type, end) = (nil, nil, nil)
+        (version, query, end) = (nil, nil, nil)
         // The log's beginning is also each stream's beginning: no search is needed.
         start = stream != nil && checkpoint.position == .start ? .revision(nil) : .position(top: checkpoint)
         (quota, pageEvents) = (EventQuota(nil), Self.most(store))
@@ -209,7 +225,7 @@ struct EventCursor {
         _ store: EventStore, through end: Checkpoint, from: Position?, backwards: Bool, limit: Int?, _ converter: EventConverter? = nil
     ) {
         (self.store, stream, self.backwards) = (store, nil, backwards)
-        (version, type, self.converter, self.end) = (nil, nil, converter, end)
+        (version, query, self.converter, self.end) = (nil, nil, converter, end)
         (quota, pageEvents) = (EventQuota(limit), Self.most(store))
         let top = Checkpoint(epoch: end.epoch, position: min(from ?? end.position, end.position))
         start = .position(top: top)
@@ -218,6 +234,12 @@ struct EventCursor {
 
     /// The most events of a page. At least one: a page of none would never end.
     private static func most(_ store: EventStore) -> Int { max(store.options.pageEventsMax, 1) }
+
+    /// Lets the index of tags say which events of the log are looked at, as far as it reaches. It has been made for what is read.
+    mutating func use(_ postings: TagPostings?) { self.postings = postings }
+
+    /// How far the index reaches.
+    private var indexed: Position { postings?.checkpoint.position ?? .start }
 
     mutating func resume(behind last: Revision, _ seen: Checkpoint) { (self.last, self.seen) = (last, seen) }
 
@@ -230,7 +252,7 @@ struct EventCursor {
         if isEnded { return nil }
         if let converter { return try page(converter, through: end) }
         return try store.log.reading { reader in
-            let made = try store.converter(at: version, type: type, reader)
+            let made = try store.converter(at: version, matching: query, reader)
             converter = made
             return try page(made, through: nil, reader)
         }
@@ -244,7 +266,10 @@ struct EventCursor {
         if stream != nil {
             return try store.log.reading { reader in try page(visitor, through: end, reader) }
         }
-        var events = try backwards ? pageBefore(visitor) : pageAfter(visitor, through: end ?? seen)
+        let isIndexed = backwards ? seen.position <= indexed.next : seen.position < indexed
+        var events =
+            try postings != nil && isIndexed
+            ? pageOfFound(visitor, through: end) : backwards ? pageBefore(visitor) : pageAfter(visitor, through: end ?? seen)
         if !quota.take(&events) { isAtEnd = true }
         return events
     }
@@ -318,6 +343,39 @@ struct EventCursor {
         quota.isUsed(by: events) || visitor.isFull
     }
 
+    /// The next page of those events that the index has found. The page behind the last of them is empty.
+    private mutating func pageOfFound(
+        _ visitor: some RecordVisitor, through end: Checkpoint?
+    ) throws(EvstoreError) -> [RecordedEvent] {
+        guard let known = postings?.checkpoint else { return [] }
+        let limit = min(known.position, end?.position ?? known.position)
+        let wanted = min(pageEvents, quota.rest)
+        var isLast = false
+        while found.count < wanted, !isLast {
+            let more = try postings?.next()
+            found += (more ?? []).filter { backwards ? $0 < seen.position : $0 > seen.position }
+            isLast = more == nil || !backwards && found.last.map { $0 > limit } ?? false
+        }
+        var events: [RecordedEvent] = []
+        let sliceEnd = Instant.within(store.options.readSlice)
+        try store.log.reading { reader in
+            try reader.requireUncut(Checkpoint(epoch: known.epoch, position: limit))
+            while let position = found.first, position <= limit, !isEnough(events, visitor), events.count < pageEvents {
+                let isTaken = try reader.record(at: position) { record in try take(record, by: visitor, reader, into: &events) }
+                if isTaken == false { return }
+                found.removeFirst()
+                seen.position = position
+                if Instant.now >= sliceEnd { return }
+            }
+        }
+        if !isLast || found.first.map({ $0 <= limit }) ?? false { return events }
+        // Everything up to the limit, or down to the log's beginning, has been looked at.
+        seen = backwards ? Checkpoint(epoch: seen.epoch, position: Position(1)) : Checkpoint(epoch: known.epoch, position: limit)
+        isAtEnd = backwards || end.map { limit >= $0.position } ?? false
+        if isAtEnd, !backwards, let end { seen = end }
+        return events
+    }
+
     private mutating func pageAfter(_ visitor: some RecordVisitor, through end: Checkpoint) throws(EvstoreError) -> [RecordedEvent] {
         if end.position <= seen.position {
             try store.requireValid(seen)
@@ -352,8 +410,9 @@ struct EventCursor {
         try store.log.reading { reader in
             try reader.requireUncut(top)
             let wanted = try types.map { try reader.wanted($0) }
-            while rest > 0, reached > Position(1), events.count < pageEvents, !isEnough(events, visitor) {
+            while rest > 0, reached > indexed.next, events.count < pageEvents, !isEnough(events, visitor) {
                 let passedOver = try reader.blockBackwards(from: reached.previous, types: wanted) { record in
+                    if record.position <= indexed { return false }
                     let isWanted = types?.contains(store.log.name(ofType: record.type)) ?? true
                     isStopped = try isWanted && !take(record, by: visitor, reader, into: &events)
                     if isStopped { return false }
@@ -408,13 +467,13 @@ extension EventStore {
 
 /// The pages of one read, which begins with the first page.
 private struct FinitePages: PageReader {
-    let begin: () throws(EvstoreError) -> EventCursor
+    let begin: () async throws(EvstoreError) -> EventCursor
     var cursor: EventCursor?
 
     var checkpoint: Checkpoint { cursor?.seen ?? .start }
 
-    mutating func page() throws(EvstoreError) -> [RecordedEvent]? {
-        if cursor == nil { cursor = try begin() }
+    mutating func page() async throws(EvstoreError) -> [RecordedEvent]? {
+        if cursor == nil { cursor = try await begin() }
         return try cursor?.next()
     }
 }

@@ -49,15 +49,28 @@ extension EventStore {
         _ projection: String, at version: SchemaVersion? = nil, to position: Position? = nil, mayLag: Bool = false
     ) async throws(EvstoreError) -> ReadModel {
         let version = try effective(version)
+        let evolution = try evolution(at: version)
+        let definition = try evolution.definition(named: projection, at: version)
+        return try await readModel(of: definition, evolution, to: position, mayLag: mayLag)
+    }
+
+    /// What the store knows, for the read models of a version.
+    /// - Throws: `EvstoreError`: unknownVersion; notLive for a version that only this program knows.
+    func evolution(at version: SchemaVersion) throws(EvstoreError) -> SchemaSnapshot {
         let evolution = try evolving.current()
         if version > evolution.history.head {
-            // A version that only this program knows has no read models before a replay to it.
+            // It has no read models before a replay to it.
             _ = try history(serving: version, evolution.history)
             throw .notLive(version, live: evolution.state.live)
         }
         try requireVersion(version, evolution)
-        let definition = try evolution.definition(named: projection, at: version)
-        let end = position ?? evolution.last.position
+        return evolution
+    }
+
+    func readModel(
+        of definition: Definition, _ evolution: SchemaSnapshot, to position: Position?, mayLag: Bool
+    ) async throws(EvstoreError) -> ReadModel {
+        let (version, end) = (definition.version, position ?? evolution.last.position)
         let known = generations.known(evolution.state.generations[definition.fingerprint.hex])
         let generation: Generation
         let header: GenerationHeader
@@ -73,7 +86,7 @@ extension EventStore {
         let reason =
             isReadOnly
             ? "the store is opened to be read only"
-            : obstacle ?? (definition.isAvailable ? nil : "\(projection) is written in Swift, and this program lacks that code")
+            : obstacle ?? (definition.isAvailable ? nil : "\(definition.name) is written in Swift, and this program lacks that code")
         // A cut may have moved the log's end back meanwhile: below it nothing is behind.
         let isSame = header.checkpoint.epoch == evolution.state.epoch
         let now = try isSame ? evolution.last.position : evolving.current().last.position
@@ -214,7 +227,7 @@ extension EventStore {
         }
     }
 
-    private func isReadModel(_ path: String) -> Bool { path.contains(Generation.home(in: self.path) + "/") }
+    func isReadModel(_ path: String) -> Bool { path.contains(Generation.home(in: self.path) + "/") }
 }
 
 /// One row of a read model.

@@ -74,7 +74,8 @@ public enum EvstoreCLI {
         guard let command = try parse(arguments, output: output) else { return }
         let bar = ProgressBar(command.global.progress, output: output)
         let session = Session(
-            global: command.global, output: output, interrupts: interrupts, bar: bar, application: application)
+            global: command.global, output: output, interrupts: interrupts, bar: bar, application: application,
+            words: Array(Arguments.own(arguments)))
         let work = Task { try await command.run(in: session) }
         interrupts.atFirst { work.cancel() }
         defer { bar.finish() }

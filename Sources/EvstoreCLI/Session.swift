@@ -18,6 +18,8 @@ struct Session: Sendable {
     let bar: ProgressBar
     /// The code of the application that has this command line.
     let application: Application
+    /// What stands on the command line before two dashes, in order.
+    let words: [String]
     private let known = Monitor<Schemas?>(nil)
 
     var progress: ProgressHandler { bar.take }

@@ -29,23 +29,24 @@
 
         /// The parameters are those of `EventStore.consume`.
         public init(
-            _ store: EventStore, _ name: String, from start: ConsumerStart = .start, types: [String]? = nil,
+            _ store: EventStore, _ name: String, from start: ConsumerStart = .start, matching query: EventQuery? = nil,
             at version: SchemaVersion? = nil,
             options: ConsumerOptions = .init(), _ handler: @escaping @Sendable (RecordedEvent, ConsumerContext) async throws -> Void
         ) {
-            self.init(store, name, from: start, types: types, at: version, batch: 1, options: options) { events, context in
+            self.init(store, name, from: start, matching: query, at: version, batch: 1, options: options) { events, context in
                 for event in events { try await handler(event, context) }
             }
         }
 
         public init(
-            _ store: EventStore, _ name: String, from start: ConsumerStart = .start, types: [String]? = nil,
+            _ store: EventStore, _ name: String, from start: ConsumerStart = .start, matching query: EventQuery? = nil,
             at version: SchemaVersion? = nil,
             batch: Int, options: ConsumerOptions = .init(),
             _ handler: @escaping @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void
         ) {
             consume = {
-                try await store.consume(name, from: start, types: types, at: version, batch: batch, options: options) { events, context in
+                try await store.consume(name, from: start, matching: query, at: version, batch: batch, options: options) {
+                    events, context in
                     try await StoreTracing.handling(events, by: context) { try await handler(events, context) }
                 }
             }

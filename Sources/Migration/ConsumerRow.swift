@@ -6,15 +6,16 @@ internal import JSONText
 /// The row of a consumer, a name that handles each event once, in the table `notes`.
 ///
 ///     key     "consumer/", name
-///     value   JSON: number, epoch, position, version, types, handled, attempts, failing, failingEpoch, error, ahead, aheadEpochs
+///     value   JSON: number, epoch, position, version, types, query, handled, attempts, failing, failingEpoch, error, ahead, aheadEpochs;
+///             query only where types don't say all: a list of objects with types and tags (`EventQuery.Item`)
 package struct ConsumerRow: Hashable, Sendable {
     package var name: String
     /// The number of the lock that its holder has.
     package var number: Int
     package var place: Checkpoint
     package var version: SchemaVersion
-    /// Nil where it takes all types.
-    package var types: [String]?
+    /// Nil where it takes all events.
+    package var query: EventQuery?
     package var handled: UInt64 = 0
     /// The event that failed last, how often it was tried, and why it failed; nil where none has failed since the place moved past it.
     package var failing: Checkpoint?
@@ -27,8 +28,8 @@ package struct ConsumerRow: Hashable, Sendable {
     /// More than any store has: a row with a greater number or more attempts is forged.
     static let numberMax = 1 << 20
 
-    package init(name: String, number: Int, place: Checkpoint, version: SchemaVersion, types: [String]?) {
-        (self.name, self.number, self.place, self.version, self.types) = (name, number, place, version, types)
+    package init(name: String, number: Int, place: Checkpoint, version: SchemaVersion, query: EventQuery?) {
+        (self.name, self.number, self.place, self.version, self.query) = (name, number, place, version, query)
     }
 
     /// - Throws: `EvstoreError.usage` where the text is not a valid name, also for a snapshot.
@@ -72,7 +73,9 @@ package struct ConsumerRow: Hashable, Sendable {
         fields.set("epoch", UInt64(place.epoch.rawValue))
         fields.set("position", place.position.rawValue)
         fields.set("version", UInt64(version.rawValue))
+        let types = query.flatMap(\.typesAlone)
         fields.set("types", types.map { .array($0.map(JSONValue.string)) } ?? .null)
+        if types == nil, let items = query?.items { fields.set("query", .array(items.map(\.json))) }
         fields.set("handled", handled)
         fields.set("attempts", attempts)
         fields.set("failing", failing?.position.rawValue)
@@ -91,8 +94,9 @@ package struct ConsumerRow: Hashable, Sendable {
             let attempts = fields.number("attempts"), number <= Self.numberMax, attempts <= Self.numberMax
         else { throw .storeDamaged(path: "consumers", reason: "\(quoted(name)) lacks a member") }
         self.init(
-            name: name, number: number, place: Checkpoint(epoch: Epoch(epoch), position: Position(position)), version: version, types: nil)
-        if case .array(let values)? = fields["types"] { types = values.compactMap { if case .string(let type) = $0 { type } else { nil } } }
+            name: name, number: number, place: Checkpoint(epoch: Epoch(epoch), position: Position(position)), version: version, query: nil)
+        if let types = fields.texts("types") { query = .types(types) }
+        if case .array(let items)? = fields["query"] { query = EventQuery(items.map { EventQuery.Item($0) }) }
         // A row of an older program has no epochs: what it noted was in the log as of its place.
         func checkpoint(_ position: UInt64, _ noted: UInt64?) -> Checkpoint {
             Checkpoint(epoch: Epoch(noted.flatMap(UInt32.init(exactly:)) ?? epoch), position: Position(position))
@@ -159,6 +163,18 @@ package struct ConsumerRow: Hashable, Sendable {
             consumer.ahead.removeAll { $0.position > end.position }
             return (row.key, consumer.value)
         } catch { return nil }
+    }
+}
+
+extension EventQuery.Item {
+    fileprivate var json: JSONValue {
+        let lists = [("types", types), ("tags", tags)].map { JSONValue.Member(name: $0, value: .array($1.map(JSONValue.string))) }
+        return .object(lists)
+    }
+
+    fileprivate init(_ json: JSONValue) {
+        let row = JSONRow(json)
+        self.init(types: row.texts("types") ?? [], tags: row.texts("tags") ?? [])
     }
 }
 

@@ -62,6 +62,12 @@ package struct JSONRow {
         return values.compactMap { if case .number(let text) = $0 { UInt64(text) } else { nil } }
     }
 
+    /// The texts of a list, without what is none; nil where there is no list.
+    package func texts(_ name: String) -> [String]? {
+        guard case .array(let values)? = self[name] else { return nil }
+        return values.compactMap { if case .string(let text) = $0 { text } else { nil } }
+    }
+
     /// A span of time that is stored as seconds.
     package func duration(_ name: String) -> Duration? {
         if case .number(let text) = self[name] { Double(text).map { .bounded(seconds: $0) } } else { nil }

@@ -34,7 +34,10 @@ package struct Register: Sendable {
         }
         self.definitions = try Self.merged(registered, definitions, history, context)
         hasNewDefinitions = self.definitions.digest != registered.digest
-        if !newVersions.isEmpty || hasNewDefinitions { try Self.check(history, self.definitions) }
+        if !newVersions.isEmpty || hasNewDefinitions {
+            let errors = self.definitions.errors(in: history, taking: newVersions, isSealed: context.options.secret != nil)
+            if !errors.isEmpty { throw .schemaInvalid(errors) }
+        }
         let promised = try Self.promised(stored.history, registered, state)
         let wanted = try Self.promised(history, self.definitions, state)
         defersDefinitions = hasNewDefinitions && promised != wanted
@@ -68,11 +71,6 @@ package struct Register: Sendable {
         let wanted = Set(definitions.stored.map(RegisteredRows.key))
         for row in try update.rows(.definitions) where !wanted.contains(row.key) { try update.delete(.definitions, row.key) }
         try RegisteredRows.register(&update, definitions: definitions)
-    }
-
-    private static func check(_ history: History, _ definitions: DefinitionSet) throws(EvstoreError) {
-        let errors = (history.check() + definitions.check(against: history)).filter { $0.severity == .error }
-        if !errors.isEmpty { throw .schemaInvalid(errors) }
     }
 }
 

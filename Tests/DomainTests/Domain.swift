@@ -44,7 +44,7 @@ extension EventStore {
     /// The whole log as a version sees it.
     func all(at version: Int? = nil, type: String? = nil) throws -> [RecordedEvent] {
         var events: [RecordedEvent] = []
-        try readAll(at: version.map { SchemaVersion($0) }, type: type) { event in
+        try readAll(at: version.map { SchemaVersion($0) }, matching: type.map { .type($0) }) { event in
             events.append(event)
             return true
         }

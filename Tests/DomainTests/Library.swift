@@ -139,7 +139,7 @@ extension Library {
 
     /// Every loan behind a place, then each as it is made, with the place to go on from.
     func watchLoans(after place: Checkpoint? = nil, _ show: (BookLent, Checkpoint) async throws -> Void) async throws {
-        for try await event in store.subscribe(after: place, at: BookLent.version, type: BookLent.type) {
+        for try await event in store.subscribe(after: place, at: BookLent.version, matching: .type(BookLent.type)) {
             try await show(event.decode(), event.checkpoint)
         }
     }

@@ -181,7 +181,7 @@ private final class Phone {
     }
 
     func page(after checkpoint: Checkpoint) async throws -> [RecordedEvent] {
-        var pages = store.subscribe(after: checkpoint, type: "ReminderScheduled").pages.makeAsyncIterator()
+        var pages = store.subscribe(after: checkpoint, matching: .type("ReminderScheduled")).pages.makeAsyncIterator()
         return try await pages.next() ?? []
     }
 

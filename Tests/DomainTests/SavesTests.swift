@@ -183,7 +183,7 @@ struct SavesTests {
         let levels = row.matches(of: /"xp":(\d+)/).map { String($0.1) }
         #expect(levels == ["500", "600", "700", "800", "900"])
         let other = try await store.row("slots", "zoe4")
-        let chosen = try #require(try store.read(try StreamName("save-ada4"), type: "GameSaved").dropLast(2).last)
+        let chosen = try #require(try store.read(try StreamName("save-ada4"), matching: .type("GameSaved")).dropLast(2).last)
         _ = try await store.append([
             try .event("save-ada4", "SaveRestored", #"{"slot":"ada4","from":"\#(chosen.id.text)","reason":"lost"}"#, at: 4),
             try .event("save-ada4", "GameSaved", chosen.json, at: 4),

@@ -157,7 +157,7 @@ struct CallsPageTests {
 
         var options = ConsumerOptions(retry: RetryPolicy(attemptsMax: 1, firstPause: .milliseconds(1)))
         (options.onFailure, options.concurrency, options.endsAtLogEnd) = (.park, 4, true)
-        try await store.consume("mailer", types: ["OrderPlaced"], at: 2, options: options) { event, context in
+        try await store.consume("mailer", matching: .type("OrderPlaced"), at: 2, options: options) { event, context in
             print(event.position, context.attempt)
             throw Down()
         }

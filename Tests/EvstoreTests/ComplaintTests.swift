@@ -101,7 +101,7 @@ struct ComplaintTests {
         try await store.log.update { update in
             try Journal.append(.init(.drill, outcome: "failed: restore"), to: &update)
             var row = ConsumerRow(
-                name: "mailer", number: 1, place: Checkpoint(epoch: .first, position: .start), version: SchemaVersion(1), types: nil)
+                name: "mailer", number: 1, place: Checkpoint(epoch: .first, position: .start), version: SchemaVersion(1), query: nil)
             (row.failing, row.attempts, row.error) = (Checkpoint(epoch: .first, position: Position(1)), 3, "no answer")
             try update.put(.notes, row.key, row.value)
         }

@@ -197,7 +197,7 @@ struct ConsumerTests {
         let temporary = try await Orders.store(at: 1, events: orders(0 ..< 3))
         let store = temporary.store
         let seen = Seen()
-        let late = Task { try await store.consume("late", from: .end, types: ["OrderPlaced"]) { event, _ in seen.add(event) } }
+        let late = Task { try await store.consume("late", from: .end, matching: .type("OrderPlaced")) { event, _ in seen.add(event) } }
         while try store.consumers().isEmpty { try await Task.sleep(for: .milliseconds(2)) }
         _ = try await store.append(try orders(3 ..< 4))
         try await seen.wait(for: 1)
@@ -210,7 +210,7 @@ struct ConsumerTests {
         #expect(try store.consumers().isEmpty)
         await #expect(throws: EvstoreError.unknownConsumer("late", known: [])) { try await store.maintenance.removeConsumer("late") }
         await #expect(throws: EvstoreError.self) { try await store.consume("a b") { _, _ in } }
-        await #expect(throws: EvstoreError.self) { try await store.consume("a", types: ["Nothing"]) { _, _ in } }
+        await #expect(throws: EvstoreError.self) { try await store.consume("a", matching: .type("Nothing")) { _, _ in } }
         let early = SchemaVersion(0)
         await #expect(throws: EvstoreError.belowFloor(early, floor: SchemaVersion(1))) {
             try await store.consume("early", at: early) { _, _ in }
@@ -257,7 +257,7 @@ struct ConsumerTests {
         let seen = Seen()
         @Sendable func mail(_ event: RecordedEvent, attempt: Int) async throws { seen.add(event) }
         let task = Task {
-            try await store.consume("mailer", from: .end, types: ["OrderPlaced"], at: SchemaVersion(3)) { event, context in
+            try await store.consume("mailer", from: .end, matching: .type("OrderPlaced"), at: SchemaVersion(3)) { event, context in
                 try await mail(event, attempt: context.attempt)
             }
         }

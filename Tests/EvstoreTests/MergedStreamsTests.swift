@@ -152,16 +152,19 @@ struct MergedStreamsTests {
             for backwards in [false, true] {
                 let from: UInt64 = backwards ? 3 : 2
                 var found: [Position] = []
-                try store.readAll(at: version, from: Position(from), limit: 1, backwards: backwards, type: type) { event in
+                try store.readAll(at: version, from: Position(from), limit: 1, backwards: backwards, matching: type.map { .type($0) }) {
+                    event in
                     found.append(event.position)
                     return true
                 }
                 #expect(found == [Position(3)])
                 let alone = try store.read(
-                    stream, at: version, from: Revision(from - 1), limit: 1, backwards: backwards, type: type)
+                    stream, at: version, from: Revision(from - 1), limit: 1, backwards: backwards, matching: type.map { .type($0) })
                 #expect(alone.map(\.position) == [Position(3)])
                 #expect(throws: EvstoreError.self) {
-                    try store.readAll(at: version, from: Position(from), limit: 2, backwards: backwards, type: type) { _ in true }
+                    try store.readAll(at: version, from: Position(from), limit: 2, backwards: backwards, matching: type.map { .type($0) }) {
+                        _ in true
+                    }
                 }
             }
         }

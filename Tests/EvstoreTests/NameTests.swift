@@ -27,7 +27,7 @@ struct NameTests {
             #expect(found == [Array(one.utf8), Array(other.utf8)])
             for (type, stream) in [(one, "s-1"), (other, "s-2")] {
                 var streams: [String] = []
-                try store.readAll(type: type) { event in
+                try store.readAll(matching: .type(type)) { event in
                     streams.append(event.stream.text)
                     return true
                 }
@@ -63,7 +63,7 @@ struct NameTests {
         _ = try await temporary.store.append(events)
         for type in [one, other] {
             var found: [[UInt8]] = []
-            try temporary.store.readAll(type: type) { event in
+            try temporary.store.readAll(matching: .type(type)) { event in
                 found += [Array(event.type.utf8), Array(event.id.text.utf8)]
                 return true
             }

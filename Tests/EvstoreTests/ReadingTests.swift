@@ -57,6 +57,7 @@ struct ReadingTests {
             let store = temporary.store
             let version = SchemaVersion(random.next() % 2 == 0 ? 1 : 2)
             let type = [nil, "B", version == SchemaVersion(1) ? "A" : "D"].randomElement(using: &random) ?? nil
+            let query = type.map { EventQuery.type($0) }
             // The slow way: event after event.
             var stored: [[RecordedEvent]] = []
             for position in 0 ..< (try store.last().position.rawValue) {
@@ -65,35 +66,35 @@ struct ReadingTests {
             for backwards in [false, true] {
                 let wanted = (backwards ? stored.reversed() : stored).flatMap { backwards ? $0.reversed() : $0 }
                 var found: [RecordedEvent] = []
-                try store.readAll(at: version, backwards: backwards, type: type) { event in
+                try store.readAll(at: version, backwards: backwards, matching: query) { event in
                     found.append(event)
                     return true
                 }
                 #expect(found == wanted, "seed \(seed)")
-                #expect(try await all(store.events(at: version, backwards: backwards, type: type)) == wanted, "seed \(seed)")
+                #expect(try await all(store.events(at: version, backwards: backwards, matching: query)) == wanted, "seed \(seed)")
                 let stream = try StreamName("s-1")
                 let own = wanted.filter { $0.stream == stream }
-                #expect(try store.read(stream, at: version, backwards: backwards, type: type) == own, "seed \(seed)")
+                #expect(try store.read(stream, at: version, backwards: backwards, matching: query) == own, "seed \(seed)")
                 #expect(
-                    try await all(store.events(in: stream, at: version, backwards: backwards, type: type)) == own, "seed \(seed)")
+                    try await all(store.events(in: stream, at: version, backwards: backwards, matching: query)) == own, "seed \(seed)")
                 let limit = Int.random(in: 0 ... 6, using: &random)
-                let some = try store.read(stream, at: version, limit: limit, backwards: backwards, type: type)
+                let some = try store.read(stream, at: version, limit: limit, backwards: backwards, matching: query)
                 // The parts of one event are never parted.
                 let isWhole = some.count <= limit || some.dropFirst(limit).allSatisfy { $0.position == some[limit - 1].position }
                 #expect(some == Array(own.prefix(some.count)) && some.count >= min(limit, own.count) && isWhole, "seed \(seed)")
             }
-            try await subscribes(store, stored.flatMap(\.self), at: version, type, &random, "seed \(seed)")
+            try await subscribes(store, stored.flatMap(\.self), at: version, query, &random, "seed \(seed)")
         }
     }
 
     private func subscribes(
-        _ store: EventStore, _ wanted: [RecordedEvent], at version: SchemaVersion, _ type: String?, _ random: inout SeededGenerator,
+        _ store: EventStore, _ wanted: [RecordedEvent], at version: SchemaVersion, _ query: EventQuery?, _ random: inout SeededGenerator,
         _ seed: Comment
     ) async throws {
         let begin = Position(UInt64.random(in: 0 ... (try store.last().position.rawValue), using: &random))
         for stream in [nil, try StreamName("s-1")] {
             let later = wanted.filter { $0.position > begin && (stream == nil || $0.stream == stream) }
-            var events = store.subscribe(to: stream, after: Checkpoint(epoch: .first, position: begin), at: version, type: type)
+            var events = store.subscribe(to: stream, after: Checkpoint(epoch: .first, position: begin), at: version, matching: query)
                 .makeAsyncIterator()
             for event in later { #expect(try await events.next() == event, seed) }
         }

@@ -38,7 +38,7 @@ struct StepTests {
         #expect(throws: lacking) { try bare.read(Persons.person) }
         #expect(try bare.read(Persons.person, at: SchemaVersion(1)).count == 2)
         var visits = 0
-        try bare.readAll(at: SchemaVersion(2), type: "Visited") { _ in
+        try bare.readAll(at: SchemaVersion(2), matching: .type("Visited")) { _ in
             visits += 1
             return true
         }

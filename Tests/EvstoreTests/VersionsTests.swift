@@ -28,14 +28,16 @@ struct VersionsTests {
             try .event("order-1", "PaymentCaptured", #"{"id":"1","method":"cash"}"#, at: 5),
         ])
         var seen: [String] = []
-        try store.readAll(at: SchemaVersion(5), type: "PaymentCaptured") { event in
+        try store.readAll(at: SchemaVersion(5), matching: .type("PaymentCaptured")) { event in
             seen.append("\(event.position) \(event.type)")
             return true
         }
         #expect(seen == ["2 PaymentCaptured", "3 PaymentCaptured"])
-        let old = try store.read(try StreamName("order-1"), at: SchemaVersion(1), type: "OrderPaid")
+        let old = try store.read(try StreamName("order-1"), at: SchemaVersion(1), matching: .type("OrderPaid"))
         #expect(old.map(\.position.rawValue) == [2, 3])
-        #expect { try store.read(try StreamName("order-1"), type: "Nothing") } throws: { ($0 as? EvstoreError)?.code == "unknownType" }
+        #expect { try store.read(try StreamName("order-1"), matching: .type("Nothing")) } throws: {
+            ($0 as? EvstoreError)?.code == "unknownType"
+        }
     }
 
     @Test("an event that an older version can't see is hidden from it, and a page of hidden events ends nothing")

@@ -49,7 +49,7 @@ struct Shop: Sendable {
         let place = URL(filePath: file)
         let decoder = JSONDecoder()
         let seen = FileManager.default.fileExists(atPath: file) ? try decoder.decode(Checkpoint.self, from: Data(contentsOf: place)) : nil
-        for try await event in store.subscribe(after: seen, type: OrderPaid.type) {
+        for try await event in store.subscribe(after: seen, matching: .type(OrderPaid.type)) {
             print("mail: \(event.stream) is paid")
             try JSONEncoder().encode(event.checkpoint).write(to: place, options: .atomic)
         }

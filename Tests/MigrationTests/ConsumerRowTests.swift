@@ -14,7 +14,7 @@ struct ConsumerRowTests {
         let names = ["a", "a-b", "a0", "b"]
         try await store.log.update { update in
             for (number, name) in names.enumerated() {
-                let row = ConsumerRow(name: name, number: number, place: .start, version: SchemaVersion(1), types: nil)
+                let row = ConsumerRow(name: name, number: number, place: .start, version: SchemaVersion(1), query: nil)
                 try update.put(.notes, row.key, row.value)
                 for position in 0 ..< 3 * number {
                     let parked = ParkedEvent(

@@ -10,9 +10,8 @@ final class ConsumerRun: Sendable {
 
     private let store: EventStore
     private let name: String
-    /// The types as they were given: nil takes all.
-    private let typeNames: [String]?
-    private let types: Set<Name>?
+    /// Nil takes all events.
+    private let query: EventQuery?
     private let version: SchemaVersion
     private let batch: Int
     private let options: ConsumerOptions
@@ -21,11 +20,11 @@ final class ConsumerRun: Sendable {
     private static let turnMilliseconds = 100
 
     init(
-        store: EventStore, name: String, types: [String]?, version: SchemaVersion, batch: Int, options: ConsumerOptions,
+        store: EventStore, name: String, query: EventQuery?, version: SchemaVersion, batch: Int, options: ConsumerOptions,
         handler: @escaping Handler
     ) {
-        (self.store, self.name, typeNames, self.version, self.batch) = (store, name, types, version, batch)
-        (self.types, self.options, self.handler) = (types.map { Set(of: $0) }, options, handler)
+        (self.store, self.name, self.query, self.version, self.batch) = (store, name, query, version, batch)
+        (self.options, self.handler) = (options, handler)
     }
 
     /// Handles events; returns when the task is cancelled.
@@ -47,8 +46,7 @@ final class ConsumerRun: Sendable {
 
     /// Handles page after page until the task is cancelled.
     private func follow(_ place: ConsumerCheckpoint) async throws {
-        let only = typeNames?.count == 1 ? typeNames?.first : nil
-        var pages = Subscription(store, to: nil, after: place.row.place, at: version, type: only)
+        var pages = Subscription(store, to: nil, after: place.row.place, at: version, matching: query)
         var skipped = try skipped(behind: place.row)
         while !Task.isCancelled {
             let floor = try store.evolving.current().state.floor
@@ -57,8 +55,7 @@ final class ConsumerRun: Sendable {
             let forgets = try forgetCount()
             let page = try await StoreThreads.run { try nextPage(&pages) }
             let wanted = page.events.filter { event in
-                let isDone = skipped[event.position].map { event.checkpoint.epoch <= $0 } ?? false
-                return !isDone && types?.contains(event.type) ?? true
+                skipped[event.position].map { event.checkpoint.epoch > $0 } ?? true
             }
             if !skipped.isEmpty { skipped = skipped.filter { $0.key > pages.checkpoint.position } }
             try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint, forgets: forgets))
@@ -67,7 +64,7 @@ final class ConsumerRun: Sendable {
                 // The events that are left may show what is forgotten now: they are read anew.
                 try await place.save()
                 place.resume()
-                pages = Subscription(store, to: nil, after: place.row.place, at: version, type: only)
+                pages = Subscription(store, to: nil, after: place.row.place, at: version, matching: query)
                 skipped = try self.skipped(behind: place.row)
                 continue
             }
@@ -124,21 +121,21 @@ final class ConsumerRun: Sendable {
     /// Returns the consumer's number; creates its row where there is none.
     private func registered(_ start: ConsumerStart) async throws -> Int {
         if let row = try store.log.read({ reader in try ConsumerRow.named(name, in: reader) }) { return row.number }
-        return try await store.log.update { [name, version, typeNames] update in
+        return try await store.log.update { [name, version, query] update in
             let all = try ConsumerRow.all(in: update)
             if let known = all.first(where: { $0.name == name }) { return known.number }
             let used = Set(all.map(\.number))
             let free = (0...).first { !used.contains($0) } ?? 0
-            let row = ConsumerRow(name: name, number: free, place: try EventStore.place(start, update), version: version, types: typeNames)
+            let row = ConsumerRow(name: name, number: free, place: try EventStore.place(start, update), version: version, query: query)
             try update.put(.notes, row.key, row.value)
             return free
         }
     }
 
     private func place(of row: ConsumerRow) async throws -> ConsumerCheckpoint {
-        let isAsBefore = row.version == version && row.types == typeNames
+        let isAsBefore = row.version == version && row.query == query
         var row = row
-        (row.version, row.types) = (version, typeNames)
+        (row.version, row.query) = (version, query)
         let place = ConsumerCheckpoint(row, store.log)
         if !isAsBefore { try await place.write { _ in } }
         return place
@@ -250,12 +247,11 @@ final class ConsumerRun: Sendable {
     /// The images of a parked event for the handler, or the obstacle that prevents handling it.
     private func seen(_ parked: ParkedEvent) throws -> (events: [RecordedEvent], obstacle: String?) {
         if try !store.isInLog(parked.place) { return ([], "a cut has taken it off: drop it") }
-        let images: [RecordedEvent]
-        do throws(EvstoreError) { images = try store.view(parked.position, at: version) } catch {
+        let events: [RecordedEvent]
+        do throws(EvstoreError) { events = try store.view(parked.position, at: version, matching: query) } catch {
             guard case .noImage = error else { throw error }
             return ([], error.message)
         }
-        let events = images.filter { types?.contains($0.type) ?? true }
-        return (events, events.isEmpty ? "\(name) takes no such event at \(version): drop it, or run it with its type" : nil)
+        return (events, events.isEmpty ? "\(name) takes no such event at \(version): drop it, or run it with its type or tags" : nil)
     }
 }

@@ -12,7 +12,7 @@ extension EventStore {
             let (rows, end) = try consumerRows()
             return try rows.map { row, parked in
                 try ConsumerStatus(
-                    name: row.name, place: row.place, version: row.version, types: row.types, lag: end.events(after: row.place.position),
+                    name: row.name, place: row.place, version: row.version, query: row.query, lag: end.events(after: row.place.position),
                     isCutOff: !isInLog(row.place), handled: row.handled, parked: parked, failing: row.failing?.position, error: row.error,
                     holder: StoreLock.consumer(row.number).holder(at: path))
             }

@@ -15,7 +15,8 @@ extension EventStore {
     /// - Parameters:
     ///   - name: 1 to 100 bytes; the same in each process and after each start.
     ///   - start: where a consumer begins that the store does not know yet.
-    ///   - types: the types that it takes, by their names at the version; nil takes all.
+    ///   - query: the events that it takes, by their types and tags at the version; nil takes all. A new query of a known consumer holds for
+    ///     the events behind its place.
     ///   - version: the version at which it sees events, before and after a flip and a rollback; the working version where nil.
     ///   - options: retries, what happens to an event that failed at every attempt, concurrency, and whether the consumer ends at the log's
     ///     end. By default an event is parked after 10 attempts, one is handled at a time, and the consumer waits for new ones.
@@ -27,10 +28,10 @@ extension EventStore {
     ///   the caller can move past it by `maintenance.resetConsumer`; programNeeded; usage where the name can't be one, or the log does not
     ///   reach `start`; misuse where `batch`, `concurrency` or `attemptsMax` is below 1.
     public func consume(
-        _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil,
+        _ name: String, from start: ConsumerStart = .start, matching query: EventQuery? = nil, at version: SchemaVersion? = nil,
         options: ConsumerOptions = .init(), _ handler: @escaping @Sendable (RecordedEvent, ConsumerContext) async throws -> Void
     ) async throws(EvstoreError) {
-        try await consume(name, from: start, types: types, at: version, batch: 1, options: options) { events, context in
+        try await consume(name, from: start, matching: query, at: version, batch: 1, options: options) { events, context in
             for event in events { try await handler(event, context) }
         }
     }
@@ -41,7 +42,7 @@ extension EventStore {
         _ name: String, _ type: E.Type, from start: ConsumerStart = .start, options: ConsumerOptions = .init(),
         _ handler: @escaping @Sendable (E, RecordedEvent, ConsumerContext) async throws -> Void
     ) async throws(EvstoreError) {
-        try await consume(name, from: start, types: [E.type], at: E.version, options: options) { event, context in
+        try await consume(name, from: start, matching: .type(E.type), at: E.version, options: options) { event, context in
             try await handler(event.decode(type), event, context)
         }
     }
@@ -49,7 +50,7 @@ extension EventStore {
     /// Handles up to `batch` events at once, otherwise like the other `consume`. Where the handler throws, the events of the batch are
     /// retried one by one.
     public func consume(
-        _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil, batch: Int,
+        _ name: String, from start: ConsumerStart = .start, matching query: EventQuery? = nil, at version: SchemaVersion? = nil, batch: Int,
         options: ConsumerOptions = .init(), _ handler: @escaping @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void
     ) async throws(EvstoreError) {
         try ConsumerRow.checkName(name)
@@ -63,9 +64,9 @@ extension EventStore {
         // Order: a consumer that is refused is not registered.
         if version < evolution.state.floor { throw .belowFloor(version, floor: evolution.state.floor) }
         let history = try history(serving: version, evolution.history)
-        for type in types ?? [] { _ = try history.requireShape(of: type, at: version) }
+        if let query { _ = try EventFilter(query, history, at: version) }
         let run = ConsumerRun(
-            store: self, name: name, types: types, version: version, batch: batch, options: options, handler: handler)
+            store: self, name: name, query: query, version: version, batch: batch, options: options, handler: handler)
         try await awaiting(at: path) { try await run.run(from: start) }
     }
 }
@@ -148,8 +149,8 @@ public struct ConsumerStatus: Hashable, Sendable {
     /// The place up to which the log was handled.
     public var place: Checkpoint
     public var version: SchemaVersion
-    /// Nil where it takes all types.
-    public var types: [String]?
+    /// Nil where it takes all events.
+    public var query: EventQuery?
     /// Events in the log behind the place, of any type.
     public var lag: UInt64
     /// Whether a cut has taken off events that it had handled: `consume` ends with `epochChanged` until `maintenance.resetConsumer`.

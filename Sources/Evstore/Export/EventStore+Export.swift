@@ -17,14 +17,15 @@ extension EventStore {
     /// Calls `body` with the lines of all events, each with its line feed, in the order of positions, until it returns false.
     ///
     /// `body` is called on one of the store's threads with about 1 MiB at a time, while other threads prepare the following lines; no
-    /// transaction is open while it runs. Where `version` is nil, each event is written at its birth version, which loses nothing.
+    /// transaction is open while it runs. Where `version` is nil, each event is written at its birth version, which loses nothing. With a
+    /// query, only the events are written that match it at the version, or each at its birth version.
     ///
     /// Waits while all events are read on the store's own threads.
     /// - Throws: `EvstoreError`: noImage, programNeeded, epochChanged where the log was cut meanwhile, interrupted; or what `body` throws,
     ///   unconverted.
     public func export(
-        convertedTo version: SchemaVersion? = nil, from: Position? = nil, format: EventFormat = .jsonl,
-        _ body: (_ lines: [UInt8]) throws -> Bool
+        convertedTo version: SchemaVersion? = nil, from: Position? = nil, matching query: EventQuery? = nil,
+        format: EventFormat = .jsonl, _ body: (_ lines: [UInt8]) throws -> Bool
     ) async throws {
         let evolution = try evolving.current()
         let history = if let version { try self.history(serving: version, evolution.history) } else { evolution.history }
@@ -35,7 +36,8 @@ extension EventStore {
         do {
             try await working("export") { (context) async throws(EvstoreError) in
                 let pass = ExportPass(
-                    store: self, history: history, version: version, format: format, begin: begin, through: evolution.last.position,
+                    store: self, history: history, version: version, query: query, format: format, begin: begin,
+                    through: evolution.last.position,
                     job: context.job)
                 try converting(at: path) { try pass.run { text in try errors.noting { try body(text) } } }
             }
@@ -69,6 +71,7 @@ struct ExportPass: Sendable {
     let history: History
     /// Nil shows each event at its birth version.
     let version: SchemaVersion?
+    let query: EventQuery?
     let format: EventFormat
     /// The position after which the export begins, with the epoch of the log at its start.
     let begin: Checkpoint
@@ -89,7 +92,7 @@ struct ExportPass: Sendable {
     }
 
     private func writer() throws -> LineWriter {
-        let converter = try EventConverter(store, history, at: version, sharing: names)
+        let converter = try EventConverter(store, history, at: version, matching: query, sharing: names)
         return LineWriter(converter, at: version, format, source: store.source)
     }
 

@@ -228,8 +228,9 @@ final class Rehearsal {
 
     private func digests(_ store: EventStore, at version: SchemaVersion) async throws(EvstoreError) -> [String: String] {
         var digests: [String: String] = [:]
-        for model in try store.projections(at: version) {
-            _ = try await store.readModel(model.name, at: version)
+        let evolution = try store.evolution(at: version)
+        for definition in try evolution.definitions(at: version) {
+            _ = try await store.readModel(of: definition, evolution, to: nil, mayLag: false)
         }
         for model in try store.projections(at: version) { digests[model.name] = model.digest ?? "" }
         return digests

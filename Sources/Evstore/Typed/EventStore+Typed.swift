@@ -70,7 +70,7 @@ extension EventStore {
     public func read<E: Event>(
         _ type: E.Type, in stream: StreamName, from: Revision? = nil, limit: Int? = nil
     ) throws(EvstoreError) -> [(event: E, context: RecordedEvent)] {
-        try read(stream, at: E.version, from: from, limit: limit, type: E.type).map { event throws(EvstoreError) in
+        try read(stream, at: E.version, from: from, limit: limit, matching: .type(E.type)).map { event throws(EvstoreError) in
             (try event.decode(type), event)
         }
     }

@@ -38,8 +38,7 @@ struct ConsumeCommand: Command {
             "Where a consumer begins that is new: start, end, or behind a position.", valueName: "place"))
     var from: String = "start"
 
-    @Option(help: ArgumentHelp("Only events of this type, as the version names it; may be given several times.", valueName: "type"))
-    var type: [String] = []
+    @OptionGroup(title: "Which events") var which: EventQueryOptions
 
     @Option(help: ArgumentHelp("The version to see events at; the live one where it is not given.", valueName: "vN"))
     var at: String?
@@ -70,6 +69,7 @@ struct ConsumeCommand: Command {
 
     func run(in session: Session) async throws {
         guard let path = ProgramPath.find(program[0]) else { throw EvstoreError.usage("there is no program \(quoted(program[0]))") }
+        let query = try which.query(in: session.words)
         try await session.withStore { store in
             let version = try store.version(ifNamed: at)
             if let holder = try store.consumers().first(where: { $0.name == name })?.holder {
@@ -82,7 +82,7 @@ struct ConsumeCommand: Command {
             do {
                 // An interruption is a normal end: then it returns.
                 try await store.consume(
-                    name, from: start, types: type.isEmpty ? nil : type, at: version, batch: batch, options: options
+                    name, from: start, matching: query, at: version, batch: batch, options: options
                 ) { events, context in
                     var lines: [UInt8] = []
                     for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
@@ -326,7 +326,8 @@ extension ConsumerStart {
 extension ConsumerStatus: Report {
     var members: Members {
         [
-            "name": name, "position": place.position, "epoch": place.epoch, "version": version, "types": types, "lag": lag,
+            "name": name, "position": place.position, "epoch": place.epoch, "version": version, "types": query?.typesAlone,
+            "query": query?.description, "lag": lag,
             "cutOff": isCutOff, "handled": handled, "parked": parked, "failing": failing, "error": error, "holder": holder,
         ]
     }

@@ -8,10 +8,12 @@ struct ReadCommand: Command {
         abstract: "Prints events, one a line, as they are seen at a version.",
         discussion: """
             With a stream, --from is a revision; without one it is a position in the whole log. Both \
-            are inclusive. A --type is found under all the names it has had. A line can be imported \
-            elsewhere as it is. Where there is nothing to print, standard error says so.
+            are inclusive. A --type is found under all the names it has had, and a --tag is what the \
+            version file gives events at --at. A line can be imported elsewhere as it is. Where there is \
+            nothing to print, standard error says so.
 
             Example: evstore read order-42 --at v4
+            By tags: evstore read --tag course:c1 --type StudentEnrolled --or --tag student:s7
             The last event of all: evstore read --backwards --limit 1
             """)
 
@@ -30,8 +32,7 @@ struct ReadCommand: Command {
 
     @Flag(help: "The newest first.") var backwards = false
 
-    @Option(help: ArgumentHelp("Only events of this type, as the version names it.", valueName: "type"))
-    var type: String?
+    @OptionGroup(title: "Which events") var which: EventQueryOptions
 
     func validate() throws {
         if let limit, limit < 0 { throw ValidationError("--limit is a number of events, not \(limit)") }
@@ -39,8 +40,12 @@ struct ReadCommand: Command {
 
     func run(in session: Session) async throws {
         let name = try stream.map { try StreamName($0) }
-        try await session.withStore(.reading) { store in
+        let query = try which.query(in: session.words)
+        // The index of tags is brought to the log's end, as `query` does with a read model.
+        let usesIndex = name == nil && query?.alwaysNamesTags == true
+        try await session.withStore(usesIndex ? .writingIfAllowed : .reading) { store in
             let version = try store.version(ifNamed: at)
+            if usesIndex { try await store.bringUpTagIndex(for: query, at: version ?? store.workingVersion) }
             var (lines, isEmpty) = (Lines(session), true)
             func show(_ event: RecordedEvent) -> Bool {
                 isEmpty = false
@@ -48,17 +53,20 @@ struct ReadCommand: Command {
             }
             if let name {
                 try store.read(
-                    name, at: version, from: from.map { Revision($0) }, limit: limit, backwards: backwards, type: type, show)
+                    name, at: version, from: from.map { Revision($0) }, limit: limit, backwards: backwards, matching: query, show)
             } else {
-                try store.readAll(at: version, from: from.map { Position($0) }, limit: limit, backwards: backwards, type: type, show)
+                try store.readAll(
+                    at: version, from: from.map { Position($0) }, limit: limit, backwards: backwards, matching: query, show)
             }
             try lines.end()
-            if isEmpty && limit != 0 { session.output.note("note: \(try absence(of: name, in: store, version))") }
+            if isEmpty && limit != 0 { session.output.note("note: \(try absence(of: name, query, in: store, version))") }
         }
     }
 
-    private func absence(of name: StreamName?, in store: EventStore, _ version: SchemaVersion?) throws -> String {
-        guard let name else { return from == nil && type == nil ? "the store has no events" : "no event is what was asked for" }
+    private func absence(
+        of name: StreamName?, _ query: EventQuery?, in store: EventStore, _ version: SchemaVersion?
+    ) throws -> String {
+        guard let name else { return from == nil && query == nil ? "the store has no events" : "no event is what was asked for" }
         let isUnknown = try store.read(name, at: version, limit: 1).isEmpty
         return isUnknown ? "there is no event in a stream \(quoted(name.text))" : "no event of \(quoted(name.text)) is what was asked for"
     }
@@ -72,6 +80,7 @@ struct WatchCommand: Command {
             Begins at the end of the log and goes on until ^C, which ends it with 0.
 
             Example: evstore watch order-42
+            By tags: evstore watch --tag course:c1
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
@@ -81,19 +90,19 @@ struct WatchCommand: Command {
     @Option(help: ArgumentHelp("The version to see events at; the live one where it is not given.", valueName: "vN"))
     var at: String?
 
-    @Option(help: ArgumentHelp("Only events of this type, as the version names it.", valueName: "type"))
-    var type: String?
+    @OptionGroup(title: "Which events") var which: EventQueryOptions
 
     func run(in session: Session) async throws {
         let name = try stream.map { try StreamName($0) }
+        let query = try which.query(in: session.words)
         // For writing, since a node takes in what others append only so.
         try await session.withStore(.writingIfAllowed) { store in
             let version = try store.version(ifNamed: at)
             let end = try store.last()
             // Order: what can't be seen is refused before the command says that it watches.
-            try store.readAll(at: version, limit: 0, type: type) { _ in false }
+            try store.readAll(at: version, limit: 0, matching: query) { _ in false }
             session.interrupts.areTheNormalEnd()
-            var pages = store.subscribe(to: name, after: end, at: version, type: type).pages.makeAsyncIterator()
+            var pages = store.subscribe(to: name, after: end, at: version, matching: query).pages.makeAsyncIterator()
             session.output.note("watching after position \(grouped(end.position.rawValue)); ^C ends it")
             do {
                 while let page = try await pages.next() {
@@ -110,13 +119,14 @@ struct WatchCommand: Command {
 struct ExportCommand: Command {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Prints the whole log, one event a line, for `import`.",
+        abstract: "Prints the whole log or some of it, one event a line, for `import`.",
         discussion: """
             At birth, which is the default, each event is as it was written, and says at which version. \
             At a version, events are as that version sees them. A line does not say which events \
             were appended together: an import may join what a merge-events step can join.
 
             Example: evstore export > orders.jsonl
+            Some of it: evstore export --at v5 --type OrderPlaced --tag customer:c7
             For others: evstore export --at v5 --format cloudevents > orders.json
             """)
 
@@ -128,11 +138,14 @@ struct ExportCommand: Command {
     @Option(help: "How a line is written: jsonl or cloudevents.", transform: oneOf)
     var format: EventFormat = .jsonl
 
+    @OptionGroup(title: "Which events") var which: EventQueryOptions
+
     func run(in session: Session) async throws {
+        let query = try which.query(in: session.words)
         try await session.withStore(.reading) { store in
             let version = try at == "born" ? nil : store.version(named: at)
             var lines = Lines(session)
-            try await store.export(convertedTo: version, format: format) { text in
+            try await store.export(convertedTo: version, matching: query, format: format) { text in
                 lines.next { try $0.put(lines: text) }
             }
             try lines.end()

@@ -159,9 +159,11 @@ struct SchemaShowCommand: Command {
         guard let type else { return try list(history.versions, session.output) }
         let (version, shape) = try type.resolved(in: history)
         let stream = shape.stream?.description
+        let tags = shape.tags.map(\.description)
         let text = CheckedJSON(text: Array(shape.shape.canonical.text.utf8))
-        try session.output.print(["type": type.type, "version": version, "stream": stream, "shape": text]) {
+        try session.output.print(["type": type.type, "version": version, "stream": stream, "tags": tags, "shape": text]) {
             "\(type.type) at \(version)" + (stream.map { ", in stream \($0)" } ?? "")
+            for tag in tags { "tag \(tag)" }
             shape.shape.canonical.indented(width: 72)
         }
     }
@@ -246,7 +248,7 @@ struct SchemaExplainCommand: Command {
             has the type; without --to, to the newest. From v0, what becomes of data from before versions existed, \
             whatever its type. Without --schemas, as the store knows it. Below each member stands what each step does with \
             it: where a new one comes from, why one is gone. With --json, outcomes: for each event that it can be seen as, \
-            its type (null where there is none), stream, changes and members.
+            its type (null where there is none), stream, tags, changes and members.
 
             Example: evstore schema explain OrderPlaced --from v1 --to v5 --schemas Schemas/shop
             """)
@@ -273,7 +275,7 @@ extension Explanation: Report {
         [
             "type": type, "from": from, "to": to, "opByOp": opByOp?.words,
             "outcomes": outcomes.map {
-                ["type": $0.type, "stream": $0.stream, "changes": $0.changes, "members": $0.members] as Members
+                ["type": $0.type, "stream": $0.stream, "tags": $0.tags, "changes": $0.changes, "members": $0.members] as Members
             },
         ]
     }
@@ -283,6 +285,7 @@ extension Explanation: Report {
         for outcome in outcomes {
             ""
             outcome.type.map { "\($0)" + (outcome.stream.map { ", in stream \($0)" } ?? "") } ?? "no event"
+            for tag in outcome.tags { "  tagged \(tag)" }
             for change in outcome.changes { "  \(change.version)  it \(change.words)" }
             let width = outcome.members.map { $0.title.count }.max() ?? 0
             for member in outcome.members {

@@ -41,6 +41,6 @@ let orders = try Orders(store, release)
 var application = Application(
     router: orders.routes(), configuration: .init(address: .hostname("127.0.0.1", port: port)), logger: logger)
 application.addServices(
-    StoreService(store), ConsumerService(store, "mailer", types: ["OrderPaid"]) { event, _ in try mail(event) },
+    StoreService(store), ConsumerService(store, "mailer", matching: .type("OrderPaid")) { event, _ in try mail(event) },
     metrics.service(of: store, logger: logger))
 try await application.runService()

@@ -1,0 +1,111 @@
+import Evstore
+import EvstoreTesting
+import Foundation
+import SchemaEvolution
+import TestSupport
+import Testing
+
+/// Queries by tags beside a naive look at every event, which makes tags of payloads in its own way.
+@Suite("Queries by tags", .timeLimit(.minutes(20)))
+struct TagQueryTests {
+    @Test(
+        "give what a look at each event gives, at each version, before and after a flip, a rollback and a cut",
+        arguments: [false, true])
+    func naive(isSealed: Bool) async throws {
+        let seed = UInt64.random(in: .min ... .max)
+        print("seed \(seed)")
+        var random = SeededGenerator(seed: seed)
+        for _ in 0 ..< rounds(6) {
+            var world = try await TagWorld(&random, isSealed: isSealed)
+            for act in TagWorld.Act.story(&random) {
+                try await world.run(act, &random)
+                for _ in 0 ..< 6 { try await world.compare(&random, "seed \(seed), after \(act)") }
+            }
+        }
+    }
+
+    @Test("a tag that a later version adds is there for old events, gone after a rollback, and back with the same digest")
+    func forgottenTag() async throws {
+        let files = try SchemaFiles(
+            "evstore: 1\nversion: 1\nevents: {Enrolled: {required: [course, student], properties: {course: {type: string}, student: {type: string}}, tags: [\"course:{/course}\"]}}",
+            """
+            evstore: 1
+            version: 2
+            events: {Enrolled: {required: [course, student], properties: {course: {type: string}, student: {type: string}},
+              tags: ["course:{/course}", "student:{/student}"]}}
+            """)
+        let temporary = try await TemporaryStore.make(try files.load(), at: 1)
+        let store = temporary.store
+        for student in ["s1", "s2", "s1"] {
+            _ = try await store.append([try .event("e", "Enrolled", #"{"course":"c","student":"\#(student)"}"#, at: 1)])
+        }
+        #expect(try await store.read(matching: .tags("student:s1")).events.isEmpty)
+        _ = try await store.migrate(to: 2, options: MigrationOptions(yes: true))
+        #expect(try await store.read(matching: .tags("student:s1")).events.map(\.position) == [1, 3])
+        let digest = try #require(try store.projections(at: 2).first?.digest)
+        _ = try await store.rollback()
+        #expect(try await store.read(matching: .tags("student:s1")).events.isEmpty)
+        #expect(try await store.read(matching: .tags("course:c")).events.count == 3)
+        _ = try await store.migrate(to: 2, options: MigrationOptions(yes: true))
+        #expect(try await store.read(matching: .tags("student:s1")).events.map(\.position) == [1, 3])
+        #expect(try store.projections(at: 2).first?.digest == digest)
+    }
+
+    @Test("an event without an image at the version ends a query that it may match, and no other")
+    func noImage() async throws {
+        let files = try SchemaFiles(
+            "evstore: 1\nversion: 1\nevents: {A: {required: [a, n], properties: {a: {type: string}, n: {type: string}}}, B: {required: [b], properties: {b: {type: string}}}}",
+            """
+            evstore: 1
+            version: 2
+            upcast: [{on: A, do: [{convert: {path: /n, to: string, using: {table: {map: {"1": one}}}}}]}]
+            events:
+              A: {required: [a, n], properties: {a: {type: string}, n: {type: string, enum: [one]}}, tags: ["a:{/a}"]}
+              B: {required: [b], properties: {b: {type: string}}, tags: ["b:{/b}"]}
+            """)
+        let temporary = try await TemporaryStore.make(try files.load(), at: 1)
+        let store = temporary.store
+        for (type, payload) in [("A", #"{"a":"x","n":"1"}"#), ("B", #"{"b":"x"}"#), ("A", #"{"a":"y","n":"2"}"#), ("B", #"{"b":"x"}"#)] {
+            _ = try await store.append([try .event("s", type, payload, at: 1)])
+        }
+        _ = try await store.migrate(
+            to: 2, options: MigrationOptions(onError: .quarantine, yes: true))
+        await #expect { try await store.read(matching: .tags("a:x")) } throws: { ($0 as? EvstoreError)?.code == "noImage" }
+        #expect(try await store.read(matching: .tags("a:x"), limit: 1).events.map(\.position) == [1])
+        #expect(try await store.read(matching: [.init(types: ["B"], tags: ["b:x"])]).events.map(\.position) == [2, 4])
+    }
+
+    @Test(
+        "a tag of what is personal, in its version or through a step, is a warning, and a sealed store does not take it",
+        arguments: [1, 2])
+    func personal(tagged: Int) async throws {
+        let tags = { $0 == tagged ? #", tags: ["mail:{/\#($0 == 1 ? "mail" : "address")}"]"# : "" }
+        let files = try SchemaFiles(
+            "evstore: 1\nversion: 1\nevents: {A: {required: [mail], properties: {mail: {type: string, personal: true}}\(tags(1))}}",
+            """
+            evstore: 1
+            version: 2
+            upcast: [{on: A, do: [{move: {from: /mail, path: /address}}]}]
+            events: {A: {required: [address], properties: {address: {type: string}}\(tags(2))}}
+            """)
+        let schemas = try files.load()
+        let found = schemas.history.check().filter { $0.id == "PERS404" }
+        #expect(found.count == 1 && found[0].severity == .warning && found[0].file?.hasSuffix("v\(tagged).yaml") == true, "\(found)")
+        var options = Options.forTests
+        _ = try await TemporaryStore.make(schemas, options: options)
+        options.secret = .key([UInt8](repeating: 7, count: 32))
+        await #expect { try await TemporaryStore.make(schemas, options: options) } throws: {
+            ($0 as? EvstoreError)?.code == "schemaInvalid"
+        }
+    }
+
+    @Test(
+        "a query that says nothing is refused",
+        arguments: [EventQuery([]), [.init()], [.init(tags: [""])], [.init(tags: (0 ... 32).map { "t\($0)" })], .type("Nothing")])
+    func refused(query: EventQuery) async throws {
+        let files = try SchemaFiles("evstore: 1\nversion: 1\nevents: {A: {properties: {}}}")
+        let store = try await TemporaryStore.make(try files.load())
+        await #expect(throws: EvstoreError.self) { try await store.store.read(matching: query) }
+        #expect(throws: EvstoreError.self) { try store.store.readAll(matching: query) { _ in true } }
+    }
+}
