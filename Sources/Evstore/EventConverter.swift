@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import Migration
 internal import Platform
 internal import Projections
 internal import SchemaEvolution
@@ -44,6 +45,8 @@ final class EventConverter: RecordVisitor {
     /// The stored types that are wanted whatever their birth version; nil where `wanted` says it, and where every event is wanted.
     private let named: Set<Name>?
     private var lastName: (type: TypeID, name: String)?
+    /// The events without an image that were left out, as somebody has accepted.
+    private(set) var leftOut = 0
 
     /// - Parameters:
     ///   - version: nil shows each event at the version it was written at.
@@ -99,7 +102,19 @@ final class EventConverter: RecordVisitor {
     /// Appends the images of an event: none, one, or several parts.
     /// - Parameter reader: lends the event.
     func read(_ record: borrowing RecordView, _ reader: borrowing LogReader, into events: inout [RecordedEvent]) throws {
-        let (stream, id) = (try stream(of: record, reader), record.id)
+        let (stream, id, begin) = (try stream(of: record, reader), record.id, events.count)
+        do {
+            try append(record, reader, stream, id, into: &events)
+        } catch {
+            guard try isLeftOut(error, record, reader) else { throw error }
+            events.removeSubrange(begin...)
+        }
+    }
+
+    private func append(
+        _ record: borrowing RecordView, _ reader: borrowing LogReader, _ stream: StreamName, _ id: EventID,
+        into events: inout [RecordedEvent]
+    ) throws {
         try view(record, reader) { image in
             events.append(
                 RecordedEvent(
@@ -108,6 +123,15 @@ final class EventConverter: RecordVisitor {
                     id: image.part > 0 ? id.ofPart(image.part) : id, time: record.time, born: record.born,
                     version: version ?? record.born, part: image.part))
         }
+    }
+
+    /// Whether a query leaves an event out that can't be seen at the version, because somebody has accepted that; counts it.
+    func isLeftOut(_ error: any Error, _ record: borrowing RecordView, _ reader: borrowing LogReader) throws -> Bool {
+        guard filter != nil, let version, case EvstoreError.noImage = error,
+            try AcceptedEvent.at(record.position, version, in: reader)?.id == record.id
+        else { return false }
+        leftOut += 1
+        return true
     }
 
     /// Calls the body with the images of an event: none, one, or several parts.

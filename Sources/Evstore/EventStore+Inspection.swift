@@ -35,6 +35,30 @@ extension EventStore {
         }
     }
 
+    /// The tags that an event has at the version it is seen at, sorted by their bytes.
+    package func tags(of event: RecordedEvent) throws(EvstoreError) -> [String] {
+        let history = try history(serving: event.version, evolving.current().history)
+        let tags = history.shape(of: event.type, at: event.version)?.tags(of: event.payload.lent, in: event.stream.text) ?? []
+        return tags.sorted { $0.lexicographicallyPrecedes($1) }.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The events that have a tag at a version, by the index as it is now: at most `limit`, or some more where the last one is one of
+    /// several parts. Nil where the index is not built, or so far behind that more than a page's worth of events had to be looked at.
+    package func builtEvents(
+        tagged tag: String, at version: SchemaVersion, from: Position? = nil, backwards: Bool, limit: Int
+    ) throws(EvstoreError) -> [RecordedEvent]? {
+        let evolution = try evolving.current()
+        try requireVersion(version, evolution)
+        guard evolution.tagIndex(at: version) != nil else { return [] }
+        let postings = try postings(of: .tags(tag), at: version, from: from, backwards: backwards, evolution)
+        guard let postings, evolution.last.position.events(after: postings.checkpoint.position) <= UInt64(options.followBatchEvents)
+        else { return nil }
+        var events: [RecordedEvent] = []
+        var cursor = try cursor(at: version, from: from, limit: limit, backwards: backwards, matching: .tags(tag))
+        while let page = try cursor.next() { events += page }
+        return events
+    }
+
     // MARK: Streams
 
     /// Up to `limit` stored events of a stream in order, each with its images at a version or the reason why it has none: from a revision

@@ -1,7 +1,7 @@
 internal import EventLog
 public import EventModel
 internal import Hashing
-internal import Migration
+public import Migration
 internal import Platform
 internal import Projections
 internal import SchemaEvolution
@@ -12,6 +12,9 @@ public struct MatchingEvents: Sendable, Hashable {
     public var version: SchemaVersion
     /// The end of the log when the read began: behind it, nothing was read. A subscription from here gives what comes later.
     public var checkpoint: Checkpoint
+    /// Events that may match, can't be seen at the version, and were left out because somebody has accepted that
+    /// (`maintenance.acceptQuarantined`).
+    public var leftOut: Int
 }
 
 extension EventStore {
@@ -45,8 +48,16 @@ extension EventStore {
                 if Task.isCancelled { throw .interrupted(again: "read again") }
                 if events.isEmpty { swap(&events, &page) } else { events += page }
             }
-            return MatchingEvents(events: events, version: version, checkpoint: end)
+            return MatchingEvents(events: events, version: version, checkpoint: end, leftOut: cursor.leftOut)
         }
+    }
+
+    /// Returns the events that queries at a version leave out, by position.
+    ///
+    /// Blocks the calling thread for one short read transaction.
+    public func acceptedEvents(at version: SchemaVersion? = nil) throws(EvstoreError) -> [AcceptedEvent] {
+        let version = try effective(version)
+        return try log.reading { reader in try AcceptedEvent.all(at: version, in: reader) }
     }
 
     /// Brings the index of a version's tags to the log's end where the query reads by it and this handle can; builds it where there is
@@ -89,5 +100,32 @@ extension EventStore {
             if case .storeDamaged(let what, _) = error, isReadModel(what) { return nil }
             throw error
         }
+    }
+}
+
+extension StoreMaintenance {
+    /// Has queries at a version leave out an event that can't be seen there, instead of ending at it: whoever decides by such a query decides
+    /// without it. Reads without a query still end there. Waits for one durable transaction.
+    /// - Parameters:
+    ///   - position: the event's position in the log.
+    ///   - version: the version at which it has no image; nil is the working version.
+    ///   - reason: why it may be left out; it stays with the decision.
+    /// - Throws: `EvstoreError.usage` where the reason is empty, where no event is there, and where the event can be seen.
+    @discardableResult
+    public func acceptQuarantined(
+        _ position: Position, at version: SchemaVersion? = nil, reason: String
+    ) async throws(EvstoreError) -> AcceptedEvent {
+        if reason.allSatisfy(\.isWhitespace) { throw .usage("an event is left out for a reason, and this one is empty") }
+        let version = try store.effective(version)
+        guard let event = try store.event(position: position) else { throw .usage("there is no event at position \(position)") }
+        do throws(EvstoreError) {
+            _ = try store.view(position, at: version)
+            throw EvstoreError.usage("the event at position \(position) can be seen at \(version)")
+        } catch {
+            guard case .noImage = error else { throw error }
+        }
+        let accepted = AcceptedEvent(event, at: version, because: reason)
+        try await store.log.changing { update in try update.put(.notes, accepted.key, accepted.value) }
+        return accepted
     }
 }

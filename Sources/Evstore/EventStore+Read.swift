@@ -243,6 +243,9 @@ struct EventCursor {
 
     mutating func resume(behind last: Revision, _ seen: Checkpoint) { (self.last, self.seen) = (last, seen) }
 
+    /// The events without an image that were left out.
+    var leftOut: Int { converter?.leftOut ?? 0 }
+
     /// Whether no page is left: nothing is left behind the last one, or the limit is reached.
     var isEnded: Bool { isAtEnd || quota.isUsed }
 

@@ -270,6 +270,9 @@ public struct ProjectionStatus: Hashable, Sendable {
     /// Events in the log beyond the checkpoint.
     public var lag: UInt64
     public var isSwift: Bool
+
+    /// Whether it is the index of the events' tags, which has no rows to look at.
+    public var isTagIndex: Bool { name == Definition.tagIndexName }
 }
 
 /// One key of a read model at two versions, with the rows' JSON texts.

@@ -84,7 +84,7 @@ package enum CatalogueRows {
         switch catalogue {
         case .journal: _ = try JournalRow(key: key, value: value)
         case .snapshots: _ = try SnapshotReport(name: String(decoding: key, as: UTF8.self), row: value)
-        case .notes: try ConsumerRow.check(key, value)
+        case .notes: if try AcceptedEvent(key: key, value) == nil { try ConsumerRow.check(key, value) }
         // Registered schemas are read as a whole, with a digest over them (`RegisteredRows`).
         case .schemas, .definitions: return
         case .imports:

@@ -39,7 +39,7 @@ package enum Journal {
     }
 
     /// The user and the process, such as `uid 1000, pid 4711`.
-    fileprivate static let caller = "uid \(getuid()), pid \(getpid())"
+    static let caller = "uid \(getuid()), pid \(getpid())"
 }
 
 extension JournalRow {

@@ -2,6 +2,7 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import SchemaEvolution
+import Synchronization
 import TestSupport
 import Testing
 
@@ -21,6 +22,7 @@ struct TagQueryTests {
                 try await world.run(act, &random)
                 for _ in 0 ..< 6 { try await world.compare(&random, "seed \(seed), after \(act)") }
             }
+            #expect(try await world.isSound(), "seed \(seed)")
         }
     }
 
@@ -73,6 +75,30 @@ struct TagQueryTests {
         await #expect { try await store.read(matching: .tags("a:x")) } throws: { ($0 as? EvstoreError)?.code == "noImage" }
         #expect(try await store.read(matching: .tags("a:x"), limit: 1).events.map(\.position) == [1])
         #expect(try await store.read(matching: [.init(types: ["B"], tags: ["b:x"])]).events.map(\.position) == [2, 4])
+        await #expect(throws: EvstoreError.self) { try await store.maintenance.acceptQuarantined(2, reason: "it can be seen") }
+        _ = try await store.maintenance.acceptQuarantined(3, reason: "a test")
+        let found = try await store.read(matching: .tags("a:x"))
+        #expect(found.events.map(\.position) == [1] && found.leftOut == 1)
+        #expect(try await store.read(matching: .tags("b:x")).events.map(\.position) == [2, 4])
+        #expect(try store.acceptedEvents(at: 2).map(\.because) == ["a test"])
+        #expect(throws: EvstoreError.self) { try store.readAll(at: 2) { _ in true } }
+    }
+
+    @Test("a consumer takes the events that match its query, and a new query holds for what comes behind its place")
+    func consumer() async throws {
+        let files = try SchemaFiles(
+            "evstore: 1\nversion: 1\nevents: {A: {required: [a], properties: {a: {type: string}}, tags: [\"a:{/a}\"]}}")
+        let temporary = try await TemporaryStore.make(try files.load())
+        let store = temporary.store
+        let seen = Collected()
+        var once = ConsumerOptions()
+        once.endsAtLogEnd = true
+        for query in [EventQuery.tags("a:x"), .tags("a:y")] {
+            for word in ["x", "y"] { _ = try await store.append([try .event("s", "A", #"{"a":"\#(word)"}"#, at: 1)]) }
+            try await store.consume("c", matching: query, options: once) { event, _ in seen.add(event.position.rawValue) }
+            #expect(try store.consumers().first?.query == query)
+        }
+        #expect(seen.all == [1, 4])
     }
 
     @Test(
@@ -108,4 +134,11 @@ struct TagQueryTests {
         await #expect(throws: EvstoreError.self) { try await store.store.read(matching: query) }
         #expect(throws: EvstoreError.self) { try store.store.readAll(matching: query) { _ in true } }
     }
+}
+
+private final class Collected: Sendable {
+    private let positions = Mutex<[UInt64]>([])
+
+    func add(_ position: UInt64) { positions.withLock { $0.append(position) } }
+    var all: [UInt64] { positions.withLock(\.self) }
 }

@@ -70,6 +70,13 @@ struct TagWorld {
         temporary = try await TemporaryStore.make(try SchemaFiles(versions: Self.versions).load(), at: 1, options: options)
     }
 
+    /// Whether all that was kept of the tags is as it has to be, and the story can be rehearsed.
+    func isSound() async throws -> Bool {
+        try await store.follow()
+        let report = try await store.maintenance.verify(deep: true)
+        return report.findings.allSatisfy { $0.severity != .error }
+    }
+
     mutating func run(_ act: Act, _ random: inout SeededGenerator) async throws {
         let live = try store.versions.live
         switch act {

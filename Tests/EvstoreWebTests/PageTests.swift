@@ -15,6 +15,7 @@ struct PageTests {
         events:
           NoteTaken:
             stream: "note-{/id}"
+            tags: ["words:{/words}"]
             required: [id, words]
             properties:
               id: {type: string}
@@ -30,6 +31,7 @@ struct PageTests {
         events:
           NoteTaken:
             stream: "note-{/id}"
+            tags: ["text:{/text}", "note:{/id}"]
             required: [id, text]
             properties:
               id: {type: string}
@@ -70,6 +72,19 @@ struct PageTests {
         let text = text(await page.answer(PageRequest(path: "/events/2", query: "at=v2")))
         #expect(text.contains("&quot;words&quot;: &quot;&lt;1&gt;&quot;") && text.contains("&quot;text&quot;: &quot;&lt;1&gt;&quot;"))
         #expect(text.contains("/words") && text.contains("/text") && text.contains("Before: 1") && text.contains("After: 3"))
+    }
+
+    @Test("an event's tags are there and lead to the events that have them, of a version whose index is built")
+    func tags() async throws {
+        let temporary = try await store()
+        let page = Page(temporary.store)
+        let event = text(await page.answer(PageRequest(path: "/events/2", query: "at=v2")))
+        #expect(event.contains("/events?tag=note:1&amp;at=v2") || event.contains("/events?tag=note%3A1&amp;at=v2"), "\(event)")
+        let found = text(await page.answer(PageRequest(path: "/events", query: "tag=text:%3C1%3E&at=v2")))
+        #expect(found.contains("/events/2") && !found.contains("/events/1\""))
+        #expect(text(await page.answer(PageRequest(path: "/events", query: "tag=no&at=v2"))).contains("No event has this tag"))
+        let stream = text(await page.answer(PageRequest(path: "/streams/note-1", query: "at=v2")))
+        #expect(stream.contains("notes, event by event") && !stream.contains("$tags"))
     }
 
     @Test("a stream's fold is there event by event, and a row's events")
@@ -154,7 +169,7 @@ struct PageTests {
         #expect(try store.builtRows(of: "notes", at: one, limit: 10)?.note.lag == 1)
         let answer = await Page(store).answer(PageRequest(path: "/read-models/notes/diff", query: "a=v1&b=v2"))
         #expect(answer.status == 200)
-        #expect(try store.projections(at: one).map(\.lag) == [1])
+        #expect(try store.projections(at: one).filter { !$0.isTagIndex }.map(\.lag) == [1])
     }
 
     private static let indexed = """

@@ -111,6 +111,10 @@ struct ExportPass: Sendable {
                     let before = text.count
                     do { try writer.write(record, reader, into: &text) } catch {
                         text.truncate(to: before)
+                        if try writer.isLeftOut(error, record, reader) {
+                            reached = record.position
+                            continue
+                        }
                         failure = error
                         return false
                     }
@@ -142,6 +146,10 @@ final class LineWriter {
     init(_ converter: EventConverter, at version: SchemaVersion?, _ format: EventFormat, source: String) {
         (self.converter, self.version, self.format) = (converter, version, format)
         cloudEvents = CloudEventWriter(source: source)
+    }
+
+    func isLeftOut(_ error: any Error, _ record: borrowing RecordView, _ reader: borrowing LogReader) throws -> Bool {
+        try converter.isLeftOut(error, record, reader)
     }
 
     /// Appends one line with its line feed for each image of a stored event.

@@ -273,7 +273,7 @@ struct QuarantineCommand: ParsableCommand, Group {
         commandName: "quarantine",
         abstract: "The events that a read model could not take in: listed, never dropped.",
         discussion: "Example: evstore quarantine list",
-        subcommands: [List.self, Show.self, Retry.self])
+        subcommands: [List.self, Show.self, Accept.self, Retry.self])
 
     struct List: Command {
         static let configuration = CommandConfiguration(
@@ -326,6 +326,41 @@ struct QuarantineCommand: ParsableCommand, Group {
         }
     }
 
+    struct Accept: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "accept", abstract: "Has queries by types and tags leave an event out that can't be seen.",
+            discussion: """
+                A query that an event without an image may match ends at it: a decision must not miss what it can't see. Once somebody has \
+                accepted the event at a version, with a reason, queries there leave it out. Without a position, prints those that were accepted.
+
+                Example: evstore quarantine accept 1204511 --at v5 --because "a test order of 2019"
+                """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+        @Argument(help: "The event's position.") var position: UInt64?
+
+        @Option(help: ArgumentHelp("The version at which it can't be seen; the live one where it is not given.", valueName: "vN"))
+        var at: String?
+
+        @Option(help: ArgumentHelp("Why it may be left out.", valueName: "reason")) var because: String?
+
+        func run(in session: Session) async throws {
+            guard let position else {
+                let all = try await session.withStore(.reading) { store in try store.acceptedEvents(at: store.version(ifNamed: at)) }
+                for event in all { try session.output.row(event) }
+                if all.isEmpty { session.output.remark("note: no event was accepted there") }
+                return
+            }
+            guard let because else { throw EvstoreError.usage("why may it be left out? Say --because") }
+            let event = try await session.withStore { store in
+                try await store.maintenance.acceptQuarantined(
+                    Position(position), at: store.version(ifNamed: at), reason: because)
+            }
+            try session.output.print(event)
+        }
+    }
+
     struct Retry: Command {
         static let configuration = CommandConfiguration(
             commandName: "retry", abstract: "Builds the read models that miss events anew, beside the live ones.",
@@ -356,4 +391,14 @@ extension QuarantineReport: Report {
     var members: Members { ["projection": projection, "position": position, "type": type, "error": error] }
 
     var lines: [String] { "\(projection)   position \(grouped(position.rawValue))   \(type)   \(error)" }
+}
+
+extension AcceptedEvent: Report {
+    var members: Members {
+        [
+            "version": version, "position": position, "id": id.description, "type": type, "because": because, "by": by, "time": time,
+        ]
+    }
+
+    var lines: [String] { "\(version)   position \(grouped(position.rawValue))   \(type)   \(because)   by \(by), \(time)" }
 }

@@ -59,6 +59,12 @@ struct ReadCommand: Command {
                     at: version, from: from.map { Position($0) }, limit: limit, backwards: backwards, matching: query, show)
             }
             try lines.end()
+            if query != nil, case let left = try store.acceptedEvents(at: version), !left.isEmpty {
+                let seen = try version ?? store.workingVersion
+                session.output.note(
+                    "note: \(counted(left.count, "event")) without an image at \(seen) \(left.count == 1 ? "is" : "are") left out of queries: "
+                        + "evstore quarantine accept --at \(seen)")
+            }
             if isEmpty && limit != 0 { session.output.note("note: \(try absence(of: name, query, in: store, version))") }
         }
     }

@@ -13,6 +13,7 @@ extension Page {
     /// The list of events as they were stored, filtered; newest first, or from a position on.
     func events(_ request: PageRequest) throws -> Markup {
         let query = request.query
+        if let tag = query["tag"] { return try events(tagged: tag, request) }
         let isForward = query["order"] == "oldest"
         var from = try request.position("from")
         if from == nil, let text = query["time"] { from = try position(at: text) }
@@ -42,6 +43,35 @@ extension Page {
             <p><label for="order">Order</label><select id="order" name="order"><option value="newest">newest first</option>
             <option value="oldest"\(oldest)>oldest first</option></select></p>
             <p><button>Show</button></p></form>
+            <form action="/events" class="filters" aria-label="By tag">\(field("tag", "Tag at the live version", "any"))<p><button>Show</button></p></form>
+            """
+    }
+
+    /// The events that have a tag at a version, as it sees them; newest first, or from a position on.
+    private func events(tagged tag: String, _ request: PageRequest) throws -> Markup {
+        let (version, isForward) = (try self.version(request), request.query["order"] == "oldest")
+        let found = try store.builtEvents(
+            tagged: tag, at: version, from: request.position("from"), backwards: !isForward, limit: Self.eventsOnPage)
+        guard let found else {
+            throw PageNotFound(
+                what: "the index of tags is not built at \(version), or far behind; the page builds nothing: "
+                    + "\(["evstore", "read", "--tag", tag, "--at", version.description].map(\.shellWord).joined(separator: " "))")
+        }
+        func link(_ order: String?, from: Position?) -> String {
+            PageRequest.link(
+                "events", query: ["tag": tag, "at": version.description, "order": order, "from": from?.rawValue.description])
+        }
+        let next = found.last.flatMap { last -> Markup? in
+            if found.count < Self.eventsOnPage || !isForward && last.position.rawValue == 1 { return nil }
+            let from = isForward ? last.position.next : last.position.previous
+            return "<p><a href=\"\(link(request.query["order"], from: from))\">Go on from position \(from.rawValue)</a></p>"
+        }
+        let other: Markup = isForward ? "<a href=\"\(link(nil, from: nil))\">newest first</a>" : "<a href=\"\(link("oldest", from: nil))\">oldest first</a>"
+        return """
+            <h1>Events tagged \(Markup.name(tag))</h1>
+            <p>As \(version) sees and tags them; \(other). <a href="/events">All events</a></p>
+            \(table(of: found, caption: "Events with the tag", empty: "No event has this tag at \(version)."))
+            \(next)
             """
     }
 
@@ -130,13 +160,17 @@ extension Page {
         var seen: Markup
         do throws(EvstoreError) {
             let images = try store.view(event.position, at: version)
-            let parts = images.map { image -> Markup in
+            let parts = try images.map { (image) throws(EvstoreError) -> Markup in
                 let text = JSONLines(image.payload)
                 let differing = JSONLines.differing(stored, text)
                 marked.formIntersection(differing?.a ?? [])
                 if let differing, !differing.a.isEmpty || !differing.b.isEmpty { differs = true }
                 let payload = Markup.json(text, label: "payload at \(version)", marked: differing?.b ?? [])
-                return "<h3>\(Markup.name(image.type)) <small>in \(Markup.name(image.stream.text))</small></h3>\(payload)"
+                let tags = try store.tags(of: image).map { tag in
+                    "<li>\(Markup.link(PageRequest.link("events", query: ["tag": tag, "at": version.description]), tag))</li>" as Markup
+                }
+                let list: Markup? = tags.isEmpty ? nil : "<p>Tags:</p><ul>\(tags)</ul>"
+                return "<h3>\(Markup.name(image.type)) <small>in \(Markup.name(image.stream.text))</small></h3>\(list)\(payload)"
             }
             seen = images.isEmpty ? "<p>A step hides it: at \(version) there is no such event.</p>" : "\(parts)"
             if images.isEmpty { marked = [] }
@@ -239,7 +273,7 @@ extension Page {
                 stream's beginning.</p></section>
                 """
         }
-        let sections = try store.projections(at: version).compactMap { model -> Markup? in
+        let sections = try store.projections(at: version).filter { !$0.isTagIndex }.compactMap { model -> Markup? in
             let steps: [RowChange]
             do throws(EvstoreError) {
                 steps = try store.trace(model.name, of: stream, at: version, from: Revision(first), limit: Int(Self.streamEvents))

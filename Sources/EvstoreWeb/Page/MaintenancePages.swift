@@ -95,7 +95,8 @@ extension Page {
         .table(
             caption, ["Read model", "Version", "Rows", "At", "Behind", "Quarantined", "Digest"],
             models.map { model in
-                let name = Markup.link(PageRequest.link("read-models", model.name, query: ["at": model.version.description]), model.name)
+                let link = PageRequest.link("read-models", model.name, query: ["at": model.version.description])
+                let name: Markup = model.isTagIndex ? "\(Markup.name(model.name)) <small>index of tags</small>" : .link(link, model.name)
                 guard let checkpoint = model.checkpoint else { return [name, "\(model.version)", "not built", "", "", "", ""] }
                 return [
                     name, "\(model.version)", "\(model.rows)", "\(checkpoint.position.rawValue)", "\(model.lag)", "\(model.quarantined)",

@@ -88,6 +88,7 @@ private struct SalvagedCatalogues {
         if rows.isRenumbered { return }
         try update.takeForgotten(rows.catalogues[.notes] ?? [])
         for row in rows.catalogues[.notes] ?? [] {
+            if AcceptedEvent.isSalvaged(row, through: update.last) { try update.put(.notes, row.key, row.value) }
             if let kept = ConsumerRow.salvaged(row, through: update.last) { try update.put(.notes, kept.key, kept.value) }
         }
         for row in rows.catalogues[.snapshots] ?? [] where isSnapshot(row) { try update.put(.snapshots, row.key, row.value) }

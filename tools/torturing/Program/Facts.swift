@@ -32,6 +32,7 @@ struct Facts: Codable, Hashable {
     private static func look(at store: EventStore) async throws -> Facts {
         var facts = Facts()
         var wrong: String?
+        var tagged: [String: [Position]] = [:]
         try store.readAll { event in
             do {
                 // It is shown at the live version; what it was written as is what is promised.
@@ -40,6 +41,8 @@ struct Facts: Codable, Hashable {
                 }
                 let (number, isForgotten) = try read(stored)
                 facts.numbers.append(number)
+                tagged[event.type == "Noted" ? "note:\(number)" : event.stream.text.replacing("order-", with: "order:"), default: []]
+                    .append(event.position)
                 if isForgotten { facts.forgotten.append(number) }
             } catch { wrong = "\(error)" }
             return wrong == nil
@@ -49,7 +52,11 @@ struct Facts: Codable, Hashable {
         facts.findings = report.findings.filter { $0.severity == .error }.map { "\($0.id) \($0.message)" }
         let versions = try store.versions
         facts.versions = [versions.floor.number, versions.live.number, versions.top.number]
-        for model in try store.projections() { _ = try await store.count(model.name) }
+        try await store.follow()
+        for (tag, positions) in tagged.sorted(by: { $0.key < $1.key }).prefix(20) {
+            let found = try await store.read(matching: .tags(tag)).events.map(\.position)
+            if found != positions { throw Failure("the tag \(tag) finds \(found) for \(positions)") }
+        }
         facts.keys = store.maintenance.keys().map { "\($0.kind.rawValue) \($0.label) \($0.isWriting)" }
         for model in try store.projections() { facts.digests[model.name] = model.digest }
         return facts

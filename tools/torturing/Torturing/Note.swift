@@ -9,6 +9,7 @@ package enum Note {
         version: 1
         events:
           Noted:
+            tags: ["note:{/id}"]
             required: [id, text]
             properties: {id: {type: string}, name: {type: string, personal: true}, text: {type: string}}
         """

@@ -35,6 +35,27 @@ extension Work {
         try say(["reads": count, "rows": found, "seconds": seconds])
     }
 
+    /// Events by one of their tags, each an await of its own through the front door.
+    static func tags(_ words: Words) async throws {
+        let store = try await open(words)
+        let (count, keys, tag) = (try words.number("count"), try words.number("keys"), try words.text("tag"))
+        // The first query opens the index.
+        _ = try await store.read(matching: .tags("\(tag):0"))
+        var (state, found, times) = (UInt64(42), 0, [Double]())
+        for _ in 0 ..< count {
+            state = next(state)
+            let query = EventQuery.tags("\(tag):\(Int(state >> 33) % keys)")
+            let begin = clock.now
+            found += try await store.read(matching: query).events.count
+            times.append((clock.now - begin).seconds)
+        }
+        times.sort()
+        try await store.close()
+        try say([
+            "reads": count, "events": found, "seconds": times.reduce(0, +), "p50": times[count / 2], "p99": times[count * 99 / 100],
+        ])
+    }
+
     /// Orders whose cents are others than before, and their read model at the log's end.
     static func changes(_ words: Words) async throws {
         let store = try await open(words)

@@ -17,6 +17,7 @@ enum Work {
           tail    --store OLD --stream N --count N        the last 10 events of one stream, N times
           rows    --store OLD --count N --keys N [--readers K]   N rows of the orders by their keys, drawn by chance, K tasks
           ranges  --store OLD --count N --limit N         N times the first rows from a value of the index by-cents on, drawn by chance
+          tags    --store OLD --count N --keys N --tag T  the events that have the tag T:K, N times for a K drawn by chance
           changes --store OLD --count N --keys N          events that change N rows, and how long their read model takes to follow
           listen  --store OLD --known N --count N         a subscription: when it gave which event, of N behind those that are known
           consume --store OLD --known N --count N         the same by a consumer with a durable place
@@ -52,6 +53,7 @@ enum Work {
         case "tail": try await tail(words)
         case "rows": try await rows(words)
         case "ranges": try await ranges(words)
+        case "tags": try await tags(words)
         case "changes": try await changes(words)
         case "listen": try await listen(words)
         case "consume": try await consume(words)
