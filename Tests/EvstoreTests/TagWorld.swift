@@ -202,6 +202,8 @@ struct TagWorld {
             return true
         }
         same(seen, wanted)
+        // A subscription would wait for an event that it lacks.
+        guard seen == wanted else { return }
         seen = []
         var later = store.subscribe(at: version, matching: query).makeAsyncIterator()
         while seen.count < wanted.count, let event = try await later.next() { seen.append(event) }

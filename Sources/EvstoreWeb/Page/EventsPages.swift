@@ -66,7 +66,8 @@ extension Page {
             let from = isForward ? last.position.next : last.position.previous
             return "<p><a href=\"\(link(request.query["order"], from: from))\">Go on from position \(from.rawValue)</a></p>"
         }
-        let other: Markup = isForward ? "<a href=\"\(link(nil, from: nil))\">newest first</a>" : "<a href=\"\(link("oldest", from: nil))\">oldest first</a>"
+        let (order, words) = isForward ? (nil, "newest first") : ("oldest", "oldest first")
+        let other: Markup = "<a href=\"\(link(order, from: nil))\">\(words)</a>"
         return """
             <h1>Events tagged \(Markup.name(tag))</h1>
             <p>As \(version) sees and tags them; \(other). <a href="/events">All events</a></p>

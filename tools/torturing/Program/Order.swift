@@ -6,7 +6,8 @@ import Torturing
 /// Orders at the first and the fifth version of `tools/bench/orders`, each with an id that holds its number and a payload
 /// that follows from it.
 enum Order {
-    private static let schemas = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    private static let schemas = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
         .appending(path: "bench/orders").path
     private static let read = Result { try tagged() }
 
