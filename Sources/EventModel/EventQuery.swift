@@ -17,6 +17,13 @@ public struct EventQuery: Hashable, Sendable, ExpressibleByArrayLiteral {
         public var tags: [String]
 
         public init(types: [String] = [], tags: [String] = []) { (self.types, self.tags) = (types, tags) }
+
+        // Bytewise: texts that are canonically equivalent are different names and tags.
+        public static func == (a: Item, b: Item) -> Bool { a.names == b.names }
+
+        public func hash(into hasher: inout Hasher) { hasher.combine(names) }
+
+        private var names: [[Name]] { [types.map { Name($0) }, tags.map { Name($0) }] }
     }
 
     /// Nil where every event matches.

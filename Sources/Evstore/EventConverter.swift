@@ -13,6 +13,9 @@ protocol RecordVisitor {
     var storedTypes: Set<Name>? { get }
     var isFull: Bool { get }
 
+    /// Says how the reader comes from record to record from now on, in a read of the whole log.
+    func come(in order: ReadOrder)
+
     /// The name under which the log holds a stream that is called `stream` at the version of the reader, or else in the log; nil where
     /// there is no such stream.
     func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName?
@@ -25,6 +28,7 @@ protocol RecordVisitor {
 extension RecordVisitor {
     var storedTypes: Set<Name>? { nil }
     var isFull: Bool { false }
+    func come(in order: ReadOrder) {}
 }
 
 /// Converts stored events to their images at one version. Used by one thread at a time.
@@ -38,8 +42,8 @@ final class EventConverter: RecordVisitor {
     /// Nil where each event is seen at its birth version.
     private let version: SchemaVersion?
     /// Nil where every event is wanted.
-    private let filter: EventFilter?
-    private let order: ReadOrder
+    let filter: EventFilter?
+    private var order: ReadOrder
     /// The stored types whose events may match; nil where those of each may.
     private let wanted: Set<TypeAtVersion>?
     /// The stored types that are wanted whatever their birth version; nil where `wanted` says it, and where every event is wanted.
@@ -75,6 +79,8 @@ final class EventConverter: RecordVisitor {
             viewer = version.map { EventViewer(store.log, history, own, at: $0) }
         }
     }
+
+    func come(in order: ReadOrder) { self.order = order }
 
     deinit {
         if isPooled, let viewer { store.viewers.give(viewer, of: history) }

@@ -63,6 +63,19 @@ final class EventFilter {
         types = all.contains(nil) ? nil : all.reduce(into: []) { $0.formUnion($1 ?? []) }
     }
 
+    /// Requires that each tag can be one of an event of the version: whoever waits for events must not wait for ever.
+    /// - Throws: `EvstoreError.usage`.
+    func requirePossible() throws(EvstoreError) {
+        guard let version else { return }
+        let templates = history.types(at: version).flatMap { history.shape(of: $0, at: version)?.tags ?? [] }
+        for tag in wanted.map({ String(decoding: $0, as: UTF8.self) }) where !templates.contains(where: { $0.canMake(tag) }) {
+            let known = Set(of: templates.map(\.description)).sorted().map(\.text)
+            throw .usage(
+                "no event has the tag \(quoted(tag)) at \(version): "
+                    + (known.isEmpty ? "it gives events no tags" : "its tags are \(known.joined(separator: ", "))"))
+        }
+    }
+
     /// Whether an image matches.
     /// - Parameters:
     ///   - born: the version at which it is seen where the filter has none.

@@ -175,7 +175,6 @@ struct Subscription: PageReader {
     private let query: EventQuery?
     private let order: ReadOrder
     private var cursor: EventCursor
-    private var isBegun = false
     /// The converter of the last page, with the version, epoch and history that it was made for.
     private var last: (converter: EventConverter, version: SchemaVersion, epoch: Epoch, history: Digest)?
 
@@ -195,29 +194,29 @@ struct Subscription: PageReader {
     var end: (store: EventStore, position: Position)? { cursor.isAtEnd ? (store, checkpoint.position) : nil }
 
     mutating func page() async throws(EvstoreError) -> [RecordedEvent]? {
-        if !isBegun, order == .log { try await store.bringUpTagIndex(for: query, at: store.effective(version)) }
+        if last == nil, order == .log { try await store.bringUpTagIndex(for: query, at: store.effective(version)) }
         return try nextPage()
     }
 
     mutating func nextPage(through limit: Position = Position(.max)) throws(EvstoreError) -> [RecordedEvent] {
         let evolution = try store.evolving.current()
         let version = store.effective(version, evolution)
-        let converter = try converter(store.history(serving: version, evolution.history), version, evolution.state)
+        let converter = try converter(store.history(serving: version, evolution.history), version, evolution)
         let end = Checkpoint(epoch: evolution.last.epoch, position: min(evolution.last.position, limit))
-        if !isBegun, order == .log {
-            cursor.use(
-                try store.postings(of: query, at: version, from: cursor.seen.position.next, backwards: false, evolution))
-        }
-        isBegun = true
         return try cursor.page(converter, through: end)
     }
 
     /// The converter of the previous page while epoch, version and history stay the same; else a new one.
     private mutating func converter(
-        _ history: History, _ version: SchemaVersion, _ state: StoreState
+        _ history: History, _ version: SchemaVersion, _ evolution: SchemaSnapshot
     ) throws(EvstoreError) -> EventConverter {
+        let state = evolution.state
         if let last, last.version == version, last.epoch == state.epoch, last.history == state.history { return last.converter }
         let converter = try EventConverter(store, history, at: version, matching: query, in: order)
+        try converter.filter?.requirePossible()
+        if order == .log {
+            cursor.use(try store.postings(of: query, at: version, from: cursor.seen.position.next, backwards: false, evolution))
+        }
         last = (converter, version, state.epoch, state.history)
         return converter
     }

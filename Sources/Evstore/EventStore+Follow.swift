@@ -32,7 +32,7 @@ extension EventStore {
         if isReadOnly { throw .readOnly(path: path) }
         let version = try effective(version)
         if let projections {
-            for name in projections.sorted() { _ = try await readModel(name, at: version, to: position) }
+            for name in projections.sorted() { _ = try await readModel(name, at: version, to: position, forRows: false) }
             return
         }
         for definition in try evolution(at: version).definitions(at: version) where definition.isAvailable {

@@ -38,8 +38,7 @@ extension EventStore {
     /// The tags that an event has at the version it is seen at, sorted by their bytes.
     package func tags(of event: RecordedEvent) throws(EvstoreError) -> [String] {
         let history = try history(serving: event.version, evolving.current().history)
-        let tags = history.shape(of: event.type, at: event.version)?.tags(of: event.payload.lent, in: event.stream.text) ?? []
-        return tags.sorted { $0.lexicographicallyPrecedes($1) }.map { String(decoding: $0, as: UTF8.self) }
+        return history.shape(of: event.type, at: event.version)?.sortedTags(of: event.payload.lent, in: event.stream.text) ?? []
     }
 
     /// The events that have a tag at a version, by the index as it is now: at most `limit`, or some more where the last one is one of
@@ -189,6 +188,7 @@ extension EventStore {
 
     /// A read model as it is now: this call neither builds it nor brings it to the log's end.
     private func builtModel(_ projection: String, at version: SchemaVersion) throws(EvstoreError) -> ReadModel? {
+        try requireRows(projection)
         let evolution = try evolving.current()
         try requireVersion(version, evolution)
         return try builtModel(evolution.definition(named: projection, at: version), evolution)
@@ -211,6 +211,7 @@ extension EventStore {
     }
 
     private func trace(_ projection: String, at version: SchemaVersion) throws(EvstoreError) -> RowTrace {
+        try requireRows(projection)
         let evolution = try evolving.current()
         try requireVersion(version, evolution)
         return try RowTrace(evolution.definition(named: projection, at: version), log, evolution.history, at: version)

@@ -33,8 +33,7 @@ extension EventStore {
     ///   - limit: the most events, or some more where the last one is one of several parts; nil gives all.
     ///   - backwards: whether the last event comes first.
     /// - Throws: `EvstoreError`: usage for a query that says nothing; unknownType; noImage for an event that can't be seen at the version
-    ///   and may match; programNeeded; epochChanged where a cut took off what was read; deadlinePassed where another process keeps the index
-    ///   for longer than `Options.readModelDeadline`; interrupted.
+    ///   and may match; programNeeded; epochChanged where a cut took off what was read; interrupted.
     public func read(
         matching query: EventQuery, at version: SchemaVersion? = nil, from: Position? = nil, limit: Int? = nil, backwards: Bool = false
     ) async throws(EvstoreError) -> MatchingEvents {
@@ -71,7 +70,7 @@ extension EventStore {
         do { _ = try await readModel(of: definition, evolution, to: nil, mayLag: true) } catch {
             switch error {
             // What the index lacks is looked at event by event.
-            case .diskFull, .readOnly: return
+            case .diskFull, .readOnly, .programNeeded, .migrationInProgress, .deadlinePassed: return
             default: throw error
             }
         }
@@ -88,9 +87,7 @@ extension EventStore {
         do throws(EvstoreError) {
             let generation = try generations.generation(name, in: self, evolution.state)
             let header = try generation.header
-            guard header.isReady, header.checkpoint.epoch == evolution.state.epoch,
-                header.checkpoint.position <= evolution.last.position
-            else { return nil }
+            guard header.isReady, header.checkpoint.epoch == evolution.state.epoch else { return nil }
             let codes = TagCodes(log)
             return try TagPostings(
                 generation, header, of: items.map { $0.tags.map(codes.code) },
@@ -104,7 +101,7 @@ extension EventStore {
 }
 
 extension StoreMaintenance {
-    /// Has queries at a version leave out an event that can't be seen there, instead of ending at it: whoever decides by such a query decides
+    /// Has queries at a version leave out an event that can't be seen there, instead of ending at it: whoever decides by them decides
     /// without it. Reads without a query still end there. Waits for one durable transaction.
     /// - Parameters:
     ///   - position: the event's position in the log.
@@ -120,7 +117,7 @@ extension StoreMaintenance {
         guard let event = try store.event(position: position) else { throw .usage("there is no event at position \(position)") }
         do throws(EvstoreError) {
             _ = try store.view(position, at: version)
-            throw EvstoreError.usage("the event at position \(position) can be seen at \(version)")
+            throw EvstoreError.usage("no query ends at the event at position \(position) at \(version): there is nothing to accept")
         } catch {
             guard case .noImage = error else { throw error }
         }

@@ -57,7 +57,7 @@ extension EventStore {
         _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil, from: String? = nil,
         to: String? = nil
     ) async throws(EvstoreError) -> (rows: UInt64, note: QueryNote) {
-        let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag)
+        let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag, forRows: key != nil)
         let range = KeyRange(prefix: prefix, from: from, to: to)
         if key == nil, range == .all { return (try model.generation.header.rows, model.note) }
         var rows = RowCursor(model.generation, key: key, range, pageRows: options.pageEventsMax)

@@ -1,5 +1,6 @@
 internal import EventLog
 internal import EventModel
+internal import Logging
 internal import Platform
 internal import Projections
 internal import SchemaEvolution
@@ -34,16 +35,19 @@ extension EventStore {
     /// Gives the events of one stream to `body` until it returns false, as the other `read` does; no transaction is open while `body` runs.
     ///
     /// Blocks the calling thread while it reads from the disk, in one read transaction for each page.
+    /// - Returns: how many events without an image were left out (`maintenance.acceptQuarantined`).
     /// - Throws: `EvstoreError` as the other `read` does (epochChanged where a cut took off what was read), or what `body` throws,
     ///   unconverted.
+    @discardableResult
     public func read(
         _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false,
         matching query: EventQuery? = nil, _ body: (RecordedEvent) throws -> Bool
-    ) throws {
+    ) throws -> Int {
         var cursor = EventCursor(self, of: stream, from: from, backwards: backwards, limit: limit, at: version, matching: query)
         while let page = try cursor.next() {
-            if try !page.allSatisfy(body) { return }
+            if try !page.allSatisfy(body) { break }
         }
+        return cursor.leftOut
     }
 
     /// Gives the events of the whole log to `body` in the order of their positions, from `from` on, until it returns false.
@@ -58,17 +62,20 @@ extension EventStore {
     ///   - query: which events are given, by their types and tags at the version; the steps determine which stored types can become those.
     ///     Nil gives all.
     ///   - body: gets one event at a time, on the calling thread; returns whether it wants the next one.
+    /// - Returns: how many events without an image were left out (`maintenance.acceptQuarantined`).
     /// - Throws: `EvstoreError`: unknownType, noImage, programNeeded, epochChanged where a cut took off what was read; or what `body`
     ///   throws, unconverted.
+    @discardableResult
     public func readAll(
         at version: SchemaVersion? = nil, from: Position? = nil, limit: Int? = nil, backwards: Bool = false,
         matching query: EventQuery? = nil,
         _ body: (RecordedEvent) throws -> Bool
-    ) throws {
+    ) throws -> Int {
         var cursor = try cursor(at: version, from: from, limit: limit, backwards: backwards, matching: query)
         while let page = try cursor.next() {
-            if try !page.allSatisfy(body) { return }
+            if try !page.allSatisfy(body) { break }
         }
+        return cursor.leftOut
     }
 
     /// Returns the events of one stream as seen at a version, one at a time, up to the end that the stream has when the sequence reaches
@@ -186,6 +193,8 @@ struct EventCursor {
     /// is looked at.
     private var postings: TagPostings?
     private var found: ArraySlice<Position> = []
+    /// Whether the index finds no more.
+    private var isExhausted = false
 
     private enum Start {
         /// At a revision of a stream; nil is its first event, or its last one backwards.
@@ -236,7 +245,7 @@ struct EventCursor {
     private static func most(_ store: EventStore) -> Int { max(store.options.pageEventsMax, 1) }
 
     /// Lets the index of tags say which events of the log are looked at, as far as it reaches. It has been made for what is read.
-    mutating func use(_ postings: TagPostings?) { self.postings = postings }
+    mutating func use(_ postings: TagPostings?) { (self.postings, found, isExhausted) = (postings, [], false) }
 
     /// How far the index reaches.
     private var indexed: Position { postings?.checkpoint.position ?? .start }
@@ -269,10 +278,16 @@ struct EventCursor {
         if stream != nil {
             return try store.log.reading { reader in try page(visitor, through: end, reader) }
         }
-        let isIndexed = backwards ? seen.position <= indexed.next : seen.position < indexed
-        var events =
-            try postings != nil && isIndexed
-            ? pageOfFound(visitor, through: end) : backwards ? pageBefore(visitor) : pageAfter(visitor, through: end ?? seen)
+        if postings != nil, backwards ? seen.position <= indexed.next : seen.position < indexed {
+            visitor.come(in: .stream)
+            if var events = try pageOfFound(visitor, through: end) {
+                if !quota.take(&events) { isAtEnd = true }
+                return events
+            }
+            use(nil)
+        }
+        visitor.come(in: .log)
+        var events = try backwards ? pageBefore(visitor) : pageAfter(visitor, through: end ?? seen)
         if !quota.take(&events) { isAtEnd = true }
         return events
     }
@@ -347,36 +362,54 @@ struct EventCursor {
     }
 
     /// The next page of those events that the index has found. The page behind the last of them is empty.
+    /// - Returns: nil where the index can't be used any more: a cut has begun another epoch, or it is damaged.
     private mutating func pageOfFound(
         _ visitor: some RecordVisitor, through end: Checkpoint?
-    ) throws(EvstoreError) -> [RecordedEvent] {
-        guard let known = postings?.checkpoint else { return [] }
-        let limit = min(known.position, end?.position ?? known.position)
-        let wanted = min(pageEvents, quota.rest)
-        var isLast = false
-        while found.count < wanted, !isLast {
-            let more = try postings?.next()
-            found += (more ?? []).filter { backwards ? $0 < seen.position : $0 > seen.position }
-            isLast = more == nil || !backwards && found.last.map { $0 > limit } ?? false
-        }
-        var events: [RecordedEvent] = []
+    ) throws(EvstoreError) -> [RecordedEvent]? {
+        guard let known = postings?.checkpoint, known.epoch == end?.epoch ?? known.epoch else { return nil }
+        let limit = backwards ? known.position : min(known.position, end?.position ?? known.position)
+        guard try findNext(through: limit) else { return nil }
+        var (events, place, taken, isUncut): ([RecordedEvent], Position, Int, Bool) = ([], seen.position, 0, true)
         let sliceEnd = Instant.within(store.options.readSlice)
         try store.log.reading { reader in
-            try reader.requireUncut(Checkpoint(epoch: known.epoch, position: limit))
-            while let position = found.first, position <= limit, !isEnough(events, visitor), events.count < pageEvents {
+            if case .position(let top) = start { try reader.requireUncut(backwards ? top : seen) }
+            isUncut = reader.last.epoch == known.epoch
+            if !isUncut { return }
+            for position in found {
+                if position > limit || isEnough(events, visitor) || events.count >= pageEvents || Instant.now >= sliceEnd { return }
                 let isTaken = try reader.record(at: position) { record in try take(record, by: visitor, reader, into: &events) }
                 if isTaken == false { return }
-                found.removeFirst()
-                seen.position = position
-                if Instant.now >= sliceEnd { return }
+                (place, taken) = (position, taken + 1)
             }
         }
-        if !isLast || found.first.map({ $0 <= limit }) ?? false { return events }
-        // Everything up to the limit, or down to the log's beginning, has been looked at.
-        seen = backwards ? Checkpoint(epoch: seen.epoch, position: Position(1)) : Checkpoint(epoch: known.epoch, position: limit)
-        isAtEnd = backwards || end.map { limit >= $0.position } ?? false
-        if isAtEnd, !backwards, let end { seen = end }
+        if !isUncut { return nil }
+        found.removeFirst(taken)
+        // Order: everything up to the limit, or down to the log's beginning, counts as read once nothing is left that was found.
+        let isDone = found.first.map { $0 > limit } ?? isExhausted
+        let reached = isDone ? (backwards ? Position(1) : limit) : place
+        seen = Checkpoint(epoch: backwards ? seen.epoch : known.epoch, position: reached)
+        isAtEnd = isDone && (backwards || end.map { limit >= $0.position } ?? false)
         return events
+    }
+
+    /// Has the index find as many events as a page may have, up to a position.
+    /// - Returns: false where it is damaged.
+    private mutating func findNext(through limit: Position) throws(EvstoreError) -> Bool {
+        while found.count < min(pageEvents, quota.rest), !isExhausted, backwards || found.last.map({ $0 <= limit }) ?? true {
+            do throws(EvstoreError) {
+                guard let more = try postings?.next() else {
+                    isExhausted = true
+                    break
+                }
+                found += more.filter { backwards ? $0 < seen.position : $0 > seen.position }
+            } catch {
+                guard case .storeDamaged(let what, let reason) = error, store.isReadModel(what) else { throw error }
+                store.logger.warning(
+                    "the index of tags is damaged: events are looked at one by one", metadata: ["path": "\(what)", "reason": "\(reason)"])
+                return false
+            }
+        }
+        return true
     }
 
     private mutating func pageAfter(_ visitor: some RecordVisitor, through end: Checkpoint) throws(EvstoreError) -> [RecordedEvent] {

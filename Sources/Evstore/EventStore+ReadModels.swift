@@ -44,14 +44,23 @@ struct ReadModel {
 extension EventStore {
     /// Returns a read model that has consumed the log up to `position` (its current end where nil), as far as this handle can bring it
     /// there.
-    /// - Parameter mayLag: whether the read model is returned with a note where nothing can be written; otherwise that error is thrown.
+    /// - Parameters:
+    ///   - mayLag: whether the read model is returned with a note where nothing can be written; otherwise that error is thrown.
+    ///   - forRows: false where no row of it is given to anybody: the index of tags has none that says something.
     func readModel(
-        _ projection: String, at version: SchemaVersion? = nil, to position: Position? = nil, mayLag: Bool = false
+        _ projection: String, at version: SchemaVersion? = nil, to position: Position? = nil, mayLag: Bool = false, forRows: Bool = true
     ) async throws(EvstoreError) -> ReadModel {
+        if forRows { try requireRows(projection) }
         let version = try effective(version)
         let evolution = try evolution(at: version)
         let definition = try evolution.definition(named: projection, at: version)
         return try await readModel(of: definition, evolution, to: position, mayLag: mayLag)
+    }
+
+    /// - Throws: `EvstoreError.usage` for the index of tags.
+    func requireRows(_ projection: String) throws(EvstoreError) {
+        if projection != Definition.tagIndexName { return }
+        throw .usage("the index of tags has no rows to look at: a query by tags gives the events (evstore read --tag)")
     }
 
     /// What the store knows, for the read models of a version.

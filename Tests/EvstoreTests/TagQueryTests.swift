@@ -101,6 +101,70 @@ struct TagQueryTests {
         #expect(seen.all == [1, 4])
     }
 
+    @Test("a subscription that follows the live version goes by the tags of the one that a flip makes live")
+    func flip() async throws {
+        func file(_ version: Int, _ member: String) -> String {
+            let shape = "required: [a, b], properties: {a: {type: string}, b: {type: string}}"
+            return "evstore: 1\nversion: \(version)\nevents: {A: {\(shape), tags: [\"k:{/\(member)}\"]}}"
+        }
+        var options = Options.forTests
+        options.pageEventsMax = 1
+        let temporary = try await TemporaryStore.make(try SchemaFiles(file(1, "a"), file(2, "b")).load(), at: 1, options: options)
+        let store = temporary.store
+        for (a, b) in [("x", "y"), ("y", "x"), ("x", "y"), ("y", "x")] {
+            _ = try await store.append([try .event("s", "A", #"{"a":"\#(a)","b":"\#(b)"}"#, at: 1)])
+        }
+        var events = store.subscribe(matching: .tags("k:x")).makeAsyncIterator()
+        #expect(try await events.next()?.position == 1)
+        _ = try await store.migrate(to: 2, options: MigrationOptions(yes: true))
+        #expect(try await events.next()?.position == 2)
+        #expect(try await events.next()?.position == 4)
+    }
+
+    @Test("where rows of the index are damaged, the events are looked at, and nothing is missed")
+    func damaged() async throws {
+        let file = "evstore: 1\nversion: 1\nevents: {A: {required: [a], properties: {a: {type: string}}, tags: [\"a:{/a}\"]}}"
+        let temporary = try await TemporaryStore.make(try SchemaFiles(file).load())
+        let store = temporary.store
+        for number in 0 ..< 600 { _ = try await store.append([try .event("s", "A", #"{"a":"\#(number % 3)"}"#, at: 1)]) }
+        let wanted = try await store.read(matching: .tags("a:1")).events
+        #expect(wanted.count == 200)
+        let generation = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: store.path + "/generations").first { !$0.hasPrefix(".") })
+        let path = store.path + "/generations/\(generation)/data.mdb"
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        // Rows lie behind the two meta pages; LMDB's own words at the beginning of a page stay.
+        for page in 2 ..< bytes.count / 4_096 { for offset in 2_048 ..< 4_096 { bytes[page * 4_096 + offset] ^= 0x55 } }
+        let file2 = try FileHandle(forWritingTo: URL(filePath: path))
+        try file2.write(contentsOf: bytes)
+        try file2.close()
+        #expect(try await store.read(matching: .tags("a:1")).events == wanted)
+        #expect(try await store.read(matching: .tags("a:1"), backwards: true).events == wanted.reversed())
+    }
+
+    @Test("canonically equivalent tags are two, in files, queries and consumers")
+    func bytes() throws {
+        let (one, other) = ("\u{e9}", "e\u{301}")
+        #expect(EventQuery.tags(one) != .tags(other))
+        let file = "evstore: 1\nversion: 1\nevents: {A: {properties: {}, tags: [\"\(one)\", \"\(other)\"]}}"
+        _ = try SchemaFiles(file, "evstore: 1\nversion: 2\nevents: {A: {properties: {}, tags: [\"\(one)\"]}}").load()
+    }
+
+    @Test("nobody waits for a tag that no event of the version can have", arguments: ["b:x", "a", "a:", "xa:x", "l-1", "l-1-x"])
+    func impossible(tag: String) async throws {
+        let shape = "properties: {a: {type: string}, n: {type: integer}}, tags: [\"a:{/a}\", \"l-{/n}-e\"]"
+        let temporary = try await TemporaryStore.make(
+            try SchemaFiles("evstore: 1\nversion: 1\nevents: {A: {\(shape)}}").load())
+        let isPossible = tag == "a:"
+        var once = ConsumerOptions()
+        once.endsAtLogEnd = true
+        do {
+            try await temporary.store.consume("c", matching: .tags(tag), options: once) { _, _ in }
+            #expect(isPossible)
+        } catch { #expect(!isPossible && error.code == "usage") }
+        #expect(try await temporary.store.read(matching: .tags(tag)).events.isEmpty)
+    }
+
     @Test(
         "a tag of what is personal, in its version or through a step, is a warning, and a sealed store does not take it",
         arguments: [1, 2])

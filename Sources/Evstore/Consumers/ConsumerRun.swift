@@ -46,6 +46,7 @@ final class ConsumerRun: Sendable {
 
     /// Handles page after page until the task is cancelled.
     private func follow(_ place: ConsumerCheckpoint) async throws {
+        try await store.bringUpTagIndex(for: query, at: version)
         var pages = Subscription(store, to: nil, after: place.row.place, at: version, matching: query)
         var skipped = try skipped(behind: place.row)
         while !Task.isCancelled {

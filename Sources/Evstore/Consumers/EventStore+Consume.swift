@@ -15,8 +15,8 @@ extension EventStore {
     /// - Parameters:
     ///   - name: 1 to 100 bytes; the same in each process and after each start.
     ///   - start: where a consumer begins that the store does not know yet.
-    ///   - query: the events that it takes, by their types and tags at the version; nil takes all. A new query of a known consumer holds for
-    ///     the events behind its place.
+    ///   - query: the events that it takes, by their types and tags at the version; nil takes all. A new query of a known consumer holds
+    ///     for the events behind its place. A tag that no event of the version can have throws `usage`.
     ///   - version: the version at which it sees events, before and after a flip and a rollback; the working version where nil.
     ///   - options: retries, what happens to an event that failed at every attempt, concurrency, and whether the consumer ends at the log's
     ///     end. By default an event is parked after 10 attempts, one is handled at a time, and the consumer waits for new ones.
@@ -64,9 +64,9 @@ extension EventStore {
         // Order: a consumer that is refused is not registered.
         if version < evolution.state.floor { throw .belowFloor(version, floor: evolution.state.floor) }
         let history = try history(serving: version, evolution.history)
-        if let query { _ = try EventFilter(query, history, at: version) }
+        if let query { try EventFilter(query, history, at: version)?.requirePossible() }
         let run = ConsumerRun(
-            store: self, name: name, query: query, version: version, batch: batch, options: options, handler: handler)
+            store: self, name: name, query: query == .all ? nil : query, version: version, batch: batch, options: options, handler: handler)
         try await awaiting(at: path) { try await run.run(from: start) }
     }
 }

@@ -336,7 +336,7 @@ extension ConsumerStatus: Report {
         [
             name, "position \(grouped(place.position.rawValue))",
             isCutOff ? "cut off: see evstore consumers reset --help" : "\(counted(lag, "event")) behind",
-            "\(grouped(parked)) parked", holder ?? "nobody has it", error ?? "",
+            "\(grouped(parked)) parked", holder ?? "nobody has it", query.map { "takes \($0)" } ?? "", error ?? "",
         ].filter { !$0.isEmpty }.joined(separator: "   ")
     }
 }

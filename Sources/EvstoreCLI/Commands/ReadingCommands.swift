@@ -51,18 +51,19 @@ struct ReadCommand: Command {
                 isEmpty = false
                 return lines.next { try $0.put(store.line(event)) }
             }
+            let leftOut: Int
             if let name {
-                try store.read(
+                leftOut = try store.read(
                     name, at: version, from: from.map { Revision($0) }, limit: limit, backwards: backwards, matching: query, show)
             } else {
-                try store.readAll(
+                leftOut = try store.readAll(
                     at: version, from: from.map { Position($0) }, limit: limit, backwards: backwards, matching: query, show)
             }
             try lines.end()
-            if query != nil, case let left = try store.acceptedEvents(at: version), !left.isEmpty {
+            if leftOut > 0 {
                 let seen = try version ?? store.workingVersion
                 session.output.note(
-                    "note: \(counted(left.count, "event")) without an image at \(seen) \(left.count == 1 ? "is" : "are") left out of queries: "
+                    "note: \(counted(leftOut, "event")) without an image at \(seen) \(leftOut == 1 ? "is" : "are") left out: "
                         + "evstore quarantine accept --at \(seen)")
             }
             if isEmpty && limit != 0 { session.output.note("note: \(try absence(of: name, query, in: store, version))") }
@@ -127,7 +128,8 @@ struct ExportCommand: Command {
         commandName: "export",
         abstract: "Prints the whole log or some of it, one event a line, for `import`.",
         discussion: """
-            At birth, which is the default, each event is as it was written, and says at which version. \
+            At birth, which is the default, each event is as it was written, and says at which version; its \
+            type and its tags are those of that version. \
             At a version, events are as that version sees them. A line does not say which events \
             were appended together: an import may join what a merge-events step can join.
 
@@ -150,11 +152,13 @@ struct ExportCommand: Command {
         let query = try which.query(in: session.words)
         try await session.withStore(.reading) { store in
             let version = try at == "born" ? nil : store.version(named: at)
-            var lines = Lines(session)
+            var (lines, isEmpty) = (Lines(session), true)
             try await store.export(convertedTo: version, matching: query, format: format) { text in
-                lines.next { try $0.put(lines: text) }
+                isEmpty = false
+                return lines.next { try $0.put(lines: text) }
             }
             try lines.end()
+            if isEmpty, query != nil { session.output.note("note: no event is what was asked for") }
         }
     }
 }

@@ -43,8 +43,8 @@ extension DefinitionSet {
 
     /// The errors for which a store does not take versions, and these definitions.
     ///
-    /// A sealed store takes no new version whose tags hold personal values: the index lets them be compared, and forgetting a person takes
-    /// no tag away.
+    /// A sealed store takes no new version whose tags hold personal values: forgetting a person would change what its events are found by.
+    /// For what a version before calls personal only now, it is too late.
     package func errors(in history: History, taking new: [VersionFile], isSealed: Bool) -> [Finding] {
         let files = Set(new.map(\.file))
         return (history.check() + check(against: history)).compactMap { found in

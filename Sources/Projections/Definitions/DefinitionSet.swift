@@ -102,6 +102,7 @@ package struct DefinitionSet: Sendable {
 
     /// - Throws: `EvstoreError.unknownProjection`.
     package func definition(named name: String, at version: SchemaVersion, _ history: History) throws(EvstoreError) -> Definition {
+        if name == Definition.tagIndexName, let index = Self.tagIndex(at: version, history) { return index }
         guard let entry = entries[name]?.last(where: { $0.since <= version }) else {
             let known = names.filter { name in entries[name, default: []].contains { $0.since <= version } }
             throw .unknownProjection(name, known: known)

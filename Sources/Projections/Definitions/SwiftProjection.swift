@@ -54,6 +54,9 @@ struct SwiftDeclaration: Sendable {
         do throws(FileProblem) { indexes = try RowIndex.list(FileNode(.map(members), at: place), of: name) } catch {
             problem = error.finding
         }
+        if name.hasPrefix("$") {
+            problem = FileProblem(FileRule.value, "\(quoted(name)) is no name for a projection: $ is the store's", at: place).finding
+        }
     }
 
     init(name: String, since: SchemaVersion, _ node: FileNode) throws(FileProblem) {

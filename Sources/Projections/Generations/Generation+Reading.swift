@@ -97,6 +97,19 @@ extension Generation {
         }
     }
 
+    /// The positions of at most `limit` events that were not folded, from a position on, or backwards from it.
+    func quarantinedPositions(from start: Position, backwards: Bool, limit: Int) throws(EvstoreError) -> [Position] {
+        let range = backwards ? QuarantineRow.range(upTo: start) : QuarantineRow.range(after: start.previous)
+        return try reading { transaction in
+            var found: [Position] = []
+            try quarantine.forEach(in: range, backwards: backwards, transaction) { key, _ in
+                found.append(try QuarantineRow.position(of: key, in: directory))
+                return found.count < limit
+            }
+            return found
+        }
+    }
+
     /// The most rows of a quarantine that are in memory at a time, since there may be as many as events.
     private static let quarantinePage = 1_000
 

@@ -48,6 +48,9 @@ extension QuarantineRow {
     /// The range of all keys behind that of a position.
     static func range(after position: Position) -> KeyRange { KeyRange(lower: key(position) + [0], upper: nil) }
 
+    /// The range of all keys up to that of a position.
+    static func range(upTo position: Position) -> KeyRange { KeyRange(lower: [], upper: key(position) + [0]) }
+
     init(key: RawSpan, value: RawSpan, in directory: String) throws(EvstoreError) {
         let position = try Self.position(of: key, in: directory)
         do {

@@ -5,7 +5,8 @@ package import EventModel
 /// The positions at which the index has a query's tags, in the order of the log or backwards, some at a time.
 ///
 /// Fast way: whoever does not use it looks at each event. It gives too many positions where two tags have one code, and those of events
-/// without an image, which may have any tags; it never gives too few up to its checkpoint. Each page of rows is read in a transaction of
+/// without an image, which may have any tags; it never gives too few up to its checkpoint, unless the index is
+/// damaged. Each page of rows is read in a transaction of
 /// its own.
 ///
 /// The rows of several tags are joined by leaps: each goes to the first row at or behind that of the others, so the rarest tag decides how
@@ -17,7 +18,7 @@ package struct TagPostings {
     /// The bounds of the positions that are given, both included.
     private let first, last: Position
     private var items: [Item]
-    private var quarantined: ArraySlice<Position>
+    private var quarantined: QuarantineCursor
 
     /// - Parameters:
     ///   - header: the index's, read before anything else of it.
@@ -34,16 +35,8 @@ package struct TagPostings {
             Item(
                 cursors: codes.map { TagCursor(generation, $0, from: chunk, backwards: backwards) }, chunk: chunk, backwards: backwards)
         }
-        var found: [Position] = []
-        if header.quarantined > 0 {
-            try converting {
-                try generation.forEachQuarantined { row in
-                    found.append(row.position)
-                    return true
-                }
-            }
-        }
-        quarantined = (backwards ? found.reversed() : found)[...]
+        quarantined = QuarantineCursor(
+            generation, from: backwards ? last : first, backwards: backwards, isEmpty: header.quarantined == 0)
     }
 
     /// The next positions, in order; nil at the end.
@@ -51,11 +44,11 @@ package struct TagPostings {
         while true {
             var next: UInt64?
             for index in items.indices { next = earlier(next, try items[index].current()?.number) }
-            next = earlier(next, quarantined.first.map(TagChunk.number))
+            next = earlier(next, try quarantined.first().map(TagChunk.number))
             guard let next else { return nil }
             var places = TagPlaces()
             for index in items.indices { if let more = try items[index].take(next) { places.bits |= more.bits } }
-            while let position = quarantined.first, TagChunk.number(of: position) == next {
+            while let position = try quarantined.first(), TagChunk.number(of: position) == next {
                 places.insert(UInt8(truncatingIfNeeded: position.rawValue))
                 quarantined.removeFirst()
             }
@@ -100,6 +93,33 @@ private struct TagPlaces {
     }
 }
 
+/// The events without an image, which may have any tags, a page at a time.
+private struct QuarantineCursor {
+    private let generation: Generation
+    private let backwards: Bool
+    private var page: ArraySlice<Position> = []
+    /// Where the next page begins.
+    private var next: Position
+    private var isAtEnd: Bool
+
+    private static let pageRows = 1_000
+
+    init(_ generation: Generation, from start: Position, backwards: Bool, isEmpty: Bool) {
+        (self.generation, next, self.backwards, isAtEnd) = (generation, start, backwards, isEmpty)
+    }
+
+    mutating func first() throws(EvstoreError) -> Position? {
+        if page.isEmpty, !isAtEnd {
+            page = try generation.quarantinedPositions(from: next, backwards: backwards, limit: Self.pageRows)[...]
+            isAtEnd = page.count < Self.pageRows
+            if let last = page.last { next = backwards ? last.previous : last.next }
+        }
+        return page.first
+    }
+
+    mutating func removeFirst() { page.removeFirst() }
+}
+
 /// The rows of one tag, of which one is at hand.
 private struct TagCursor {
     private let generation: Generation
@@ -108,11 +128,11 @@ private struct TagCursor {
     private var page: ArraySlice<(key: [UInt8], value: [UInt8])> = []
     /// Whether no row is behind the page.
     private var isAtEnd = false
-    private var pageRows = 4
+    private var pageRows = pageRowsFirst
     /// The chunk at which the next page begins.
     private var next: UInt64
 
-    private static let pageRowsMax = 1_024
+    private static let (pageRowsFirst, pageRowsMax) = (4, 1_024)
 
     init(_ generation: Generation, _ code: [UInt8], from chunk: UInt64, backwards: Bool) {
         (self.generation, self.code, self.backwards, next) = (generation, code, backwards, chunk)
@@ -128,6 +148,8 @@ private struct TagCursor {
             }
             if isAtEnd { return nil }
             let start = backwards ? min(next, chunk) : max(next, chunk)
+            // Behind a leap the rows that follow may be leapt over, too.
+            if start != next { pageRows = Self.pageRowsFirst }
             page = try generation.page(range(from: start), backwards: backwards, limit: pageRows)[...]
             isAtEnd = page.count < pageRows
             pageRows = min(pageRows * 4, Self.pageRowsMax)

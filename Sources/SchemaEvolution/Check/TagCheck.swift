@@ -39,7 +39,7 @@ extension History {
         guard let before = self[file.number.previous] else { return [] }
         return before.types.compactMap { old in
             guard let event = before.events[old] else { return nil }
-            do { return try path(type: old, born: before.number, to: file.number).types.contains(type) ? (old, event) : nil } catch {
+            do { return try path(type: old, born: before.number, to: file.number).types.has(type) ? (old, event) : nil } catch {
                 return nil
             }
         }
@@ -63,7 +63,7 @@ extension History {
         _ type: String, _ event: EventShape, _ file: VersionFile, _ before: [(type: String, event: EventShape)]
     ) -> [Finding] {
         var findings: [Finding] = []
-        let now = Set(event.tags.map(\.description))
+        let now = Set(of: event.tags.map(\.description))
         for (old, shape) in before where !shape.tags.isEmpty && now.isEmpty {
             findings.append(
                 Finding(
@@ -73,24 +73,34 @@ extension History {
                     fix: "write tags: in every version; a version file is whole"))
         }
         for (old, shape) in before where !now.isEmpty {
-            let was = Set(shape.tags.map(\.description))
-            if was == now { continue }
+            let was = Set(of: shape.tags.map(\.description))
+            if was == now || keepsTags(old, shape, as: type, at: file) { continue }
             let words = now.subtracting(was).sorted().map { "+ \($0)" } + was.subtracting(now).sorted().map { "- \($0)" }
             findings.append(
                 Finding(
                     Rule.changedTags, .note, at: event.mark,
                     "\(type) has other tags than \(old == type ? "at" : "\(old) at") \(file.number.previous): "
                         + words.joined(separator: ", "),
-                    fix: "a decision at \(file.number.previous) is judged by the tags of that version, until its end of support"))
+                    fix: "queries at \(file.number.previous) go by the tags of that version"))
         }
         if !event.tags.isEmpty, file.number.number > 1, isHidden(type, at: file) {
             findings.append(
                 Finding(
                     Rule.hiddenTags, .note, at: event.mark,
-                    "\(type) has tags, and its events may not be seen at \(file.number.previous): a decision there does not know of them",
-                    fix: "let every program decide at \(file.number) before a rule depends on them"))
+                    "\(type) has tags, and its events may not be seen at \(file.number.previous): queries there do not find them",
+                    fix: "let every program work at \(file.number) before a rule depends on them"))
         }
         return findings
+    }
+
+    /// Whether examples of an older type have the same tags as before when they are seen at a version, such as where a step moves the member
+    /// of a tag.
+    private func keepsTags(_ old: String, _ event: EventShape, as type: String, at file: VersionFile) -> Bool {
+        let kind = TypeAtVersion(type: old, version: file.number.previous)
+        return ShapeExamples(of: event.shape).texts.allSatisfy { payload in
+            let seen = tags(of: payload, kind, at: file).filter { $0.type.isSame(as: type) }
+            return seen.allSatisfy { $0.tags == event.tags(of: payload.lent, in: "") }
+        }
     }
 
     /// Whether events of a type may have no image at the version before.
@@ -103,23 +113,25 @@ extension History {
 
     // MARK: Personal values
 
-    /// Reports the tags that hold a personal value of the same version, or of another one through its steps: forgetting a person takes no
-    /// tag out of the index. What steps make is tried with events that differ in personal values alone.
+    /// Reports the tags that hold a personal value of the same version, or of another one through its steps: forgetting a person
+    /// would change the tags. What steps make is tried with events that differ in personal values alone.
     private func personalTags() -> [Finding] {
         var findings: [Finding] = []
         var noted: Set<String> = []
-        func note(_ type: String, _ event: EventShape, _ version: SchemaVersion, _ origin: String) {
+        func note(_ type: String, at mark: FileLocation, _ version: SchemaVersion, _ origin: String) {
             guard noted.insert("\(type)@\(version)").inserted else { return }
             findings.append(
                 Finding(
-                    Rule.personalTag, .warning, at: event.mark, "\(type): a tag is made of \(origin), which everybody can compare",
+                    Rule.personalTag, .warning, at: mark, "\(type): a tag is made of \(origin), and forgetting the person would change it",
                     fix: Rule.personsFix))
         }
         for file in versions {
             for type in file.types {
                 guard let event = file.events[type] else { continue }
                 for tag in event.tags {
-                    if let member = event.shape.personalMember(of: tag) { note(type, event, file.number, "\(member), which is personal") }
+                    if let member = event.shape.personalMember(of: tag) {
+                        note(type, at: tag.mark, file.number, "\(member), which is personal")
+                    }
                 }
             }
         }
@@ -136,7 +148,7 @@ extension History {
                         for (one, another) in zip(tags(of: payload, kind, at: target), others)
                         where one.type.isSame(as: another.type) && one.tags != another.tags {
                             guard let made = target.events[one.type] else { continue }
-                            note(one.type, made, target.number, "what is personal in \(type) at \(file.number)")
+                            note(one.type, at: made.mark, target.number, "what is personal in \(type) at \(file.number)")
                         }
                     }
                 }
@@ -167,5 +179,10 @@ extension EventShape {
         var workspace = TagWorkspace()
         TagReader(tags).forEachTag(of: payload, in: stream, &workspace) { found.insert([UInt8](copying: $0)) }
         return found
+    }
+
+    /// The tags of a payload of this shape, in the order of their bytes.
+    package func sortedTags(of payload: RawSpan, in stream: String) -> [String] {
+        tags(of: payload, in: stream).sorted { $0.lexicographicallyPrecedes($1) }.map { String(decoding: $0, as: UTF8.self) }
     }
 }

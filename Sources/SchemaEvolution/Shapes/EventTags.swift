@@ -14,12 +14,10 @@ package struct TagTemplate: Hashable, Sendable {
     /// The most tags that an event may have, for which `maxItems` of every list vouches.
     package static let tagsMax = 64
 
-    package static func == (a: TagTemplate, b: TagTemplate) -> Bool { a.each == b.each && a.template == b.template }
+    // Bytewise: texts that are canonically equivalent are different tags.
+    package static func == (a: TagTemplate, b: TagTemplate) -> Bool { a.description.isSame(as: b.description) }
 
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(each)
-        hasher.combine(template)
-    }
+    package func hash(into hasher: inout Hasher) { hasher.combine(Name(description)) }
 
     /// The members of the payload that it reads, the list of `each` first.
     package var pointers: [JSONPointer] { (each.map { [$0] } ?? []) + template.members.flatMap(\.pointers) }
@@ -37,6 +35,32 @@ extension TagTemplate: CustomStringConvertible {
             }
         }.joined()
         return text + (each.map { " for each of \($0)" } ?? "")
+    }
+}
+
+extension TagTemplate {
+    /// Whether some event could have this tag: its literals are in the text, in their order, the first and the last at its ends.
+    package func canMake(_ tag: String) -> Bool {
+        var (rest, isBehindMember) = (Array(tag.utf8)[...], false)
+        for (index, part) in template.parts.enumerated() {
+            guard case .literal(let text) = part else {
+                isBehindMember = true
+                continue
+            }
+            let literal = Array(text.utf8)
+            if isBehindMember, index + 1 == template.parts.count {
+                return rest.count >= literal.count && rest.reversed().starts(with: literal.reversed())
+            }
+            if isBehindMember {
+                guard let found = rest.firstRange(of: literal) else { return false }
+                rest = rest[found.upperBound...]
+            } else {
+                guard rest.starts(with: literal) else { return false }
+                rest = rest.dropFirst(literal.count)
+            }
+            isBehindMember = false
+        }
+        return isBehindMember || rest.isEmpty
     }
 }
 
@@ -116,7 +140,8 @@ extension TagTemplate {
         return most
     }
 
-    private func require(_ member: Shape?, _ name: String) throws(FileProblem) {
+    private func require(_ member: Shape?, _ pointer: String) throws(FileProblem) {
+        let name = pointer.isEmpty ? "the payload" : pointer
         guard let member else { throw problem("the event has no member \(name)") }
         guard member.isScalar, member.kind != .null else { throw problem("\(name) is \(member.noun), which has no text") }
     }

@@ -242,8 +242,8 @@ extension Fixtures {
 
 /// The fixtures of one version as seen at another, one image per line: `fixtures/vN/seen/vM.jsonl`.
 ///
-/// `{"of":"events.jsonl:3","stream":…,"type":…,"data":…}`, with `part` if it is above 0; `{"of":…,"hidden":true}` if a step hides or drops
-/// the event; `{"of":…,"error":…}` if it has no image.
+/// `{"of":"events.jsonl:3","stream":…,"type":…,"data":…}`, with `part` if it is above 0 and `tags` if it has some; `{"of":…,"hidden":true}` if a step
+/// hides or drops the event; `{"of":…,"error":…}` if it has no image.
 package struct FixtureRendering: Sendable {
     package let born: SchemaVersion
     package let seen: SchemaVersion
@@ -302,10 +302,12 @@ extension Fixtures.Line {
         var failure: ImageFailure?
         func take(_ image: borrowing Image) throws {
             let data = try JSONValue(parsing: image.payload)
+            let tags = viewer.history.shape(of: image.type, at: seen)?.sortedTags(of: image.payload, in: name) ?? []
             images.append(
                 [.init(name: "stream", value: .string(name)), .init(name: "type", value: .string(image.type))]
                     + (image.part > 0 ? [.init(name: "part", value: .number("\(image.part)"))] : [])
-                    + [.init(name: "data", value: data)])
+                    + [.init(name: "data", value: data)]
+                    + (tags.isEmpty ? [] : [.init(name: "tags", value: .array(tags.map(JSONValue.string)))]))
         }
         let path = try viewer.path(type: type, born: born, to: seen)
         if path.merges {

@@ -22,7 +22,7 @@ struct Sight: Codable, Hashable {
             sight.all = all(of: store)
             for name in streams { sight.streams[name] = numbers(of: name, store) }
             do {
-                for model in try store.projections() { sight.rows[model.name] = await rows(of: model.name, store) }
+                for model in try store.projections() where !model.isTagIndex { sight.rows[model.name] = await rows(of: model.name, store) }
             } catch { sight.refused = Worker.words(error) }
             for number in 0 ..< 20 where sight.appended == number { if await append(number, to: store) { sight.appended += 1 } }
             sight.later = all(of: store)
