@@ -60,7 +60,7 @@ extension EventStore {
     /// - Throws: `EvstoreError.usage` for the index of tags.
     func requireRows(_ projection: String) throws(EvstoreError) {
         if projection != Definition.tagIndexName { return }
-        throw .usage("the index of tags has no rows to look at: a query by tags gives the events (evstore read --tag)")
+        throw .usage("the index of tags has no rows to look at: a query by tags gives the events")
     }
 
     /// What the store knows, for the read models of a version.

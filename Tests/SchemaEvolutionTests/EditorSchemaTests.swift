@@ -132,7 +132,7 @@ struct EditorSchemaTests {
         let definitions = try #require(version["$defs"])
         expect(version, has: VersionFile.members, "version file")
         expect(definitions["shape"], has: ShapeReader.keywords, "shape")
-        expect(definitions["event"], has: ShapeReader.keywords + ["stream"], "event")
+        expect(definitions["event"], has: ShapeReader.keywords + ["stream", "tags"], "event")
         expect(definitions["adoptCase"], has: Adopt.members, "case of adopt")
         expect(definitions["guard"], has: Guard.members, "guard")
         let down = definitions["allowedDown"]?["oneOf"]?.elements.last
