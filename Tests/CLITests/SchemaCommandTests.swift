@@ -61,7 +61,7 @@ struct SchemaCommandTests {
     func show() throws {
         let shop = try Shop()
         let newest = try shop.must("schema show OrderPlaced --schemas SCHEMAS --json").line
-        #expect(try keys(newest) == ["type", "version", "stream", "shape"])
+        #expect(try keys(newest) == ["type", "version", "stream", "tags", "shape"])
         #expect(try member(newest, "version") == "3")
         #expect(try member(newest, "shape", "properties", "currency") != nil)
         let labelled = try shop.must("schema show OrderPlaced@1.1.0 --schemas SCHEMAS --json").line

@@ -43,6 +43,28 @@ struct PageSwiftTests {
         }
     }
 
+    @Test("what the page of tags shows finds events, and those that come later")
+    func tags() async throws {
+        let shape = "required: [c, s], properties: {c: {type: string}, s: {type: string}}, tags: [\"course:{/c}\", \"student:{/s}\"]"
+        let temporary = try await TemporaryStore.make(
+            try SchemaFiles("evstore: 1\nversion: 1\nevents: {StudentEnrolled: {\(shape)}}").load())
+        let store = temporary.store
+        func enrol(_ course: String, _ student: String) async throws {
+            let event = try NewEvent.event("e", "StudentEnrolled", #"{"c":"\#(course)","s":"\#(student)"}"#, at: 1)
+            _ = try await store.append([event])
+        }
+        for (course, student) in [("c1", "s1"), ("c2", "s2"), ("c2", "s7")] { try await enrol(course, student) }
+
+        let query: EventQuery = [.init(types: ["StudentEnrolled"], tags: ["course:c1"]), .init(tags: ["student:s7"])]
+        let found = try await store.read(matching: query)
+        let later = store.subscribe(after: found.checkpoint, matching: query)
+
+        #expect(found.events.map(\.position) == [1, 3])
+        try await enrol("c1", "s9")
+        var next = later.makeAsyncIterator()
+        #expect(try await next.next()?.position == 4)
+    }
+
     @Test("what the page of options shows opens a store")
     func options() async throws {
         let orders = try await Orders.store(at: 2, events: [try Orders.placed("1", at: 1)])

@@ -42,7 +42,7 @@ struct JobWork {
     }
 
     private func prepareNotes() async throws {
-        let files = try SchemaFiles(Note.versionFile, projections: Note.projections)
+        let files = try SchemaFiles(Note.taggedVersionFile, projections: Note.projections)
         let store = try await EventStore.create(store, schemas: files.load(), options: options)
         for number in 0 ..< 12 {
             let stream = job.isSealed ? Note.person(number % 4) : nil

@@ -9,10 +9,12 @@ package enum Note {
         version: 1
         events:
           Noted:
-            tags: ["note:{/id}"]
             required: [id, text]
             properties: {id: {type: string}, name: {type: string, personal: true}, text: {type: string}}
         """
+    /// With a tag for the note's number.
+    package static let taggedVersionFile = versionFile.replacing(
+        "    required: [id, text]", with: "    tags: [\"note:{/id}\"]\n    required: [id, text]")
     package static let projections = """
         evstore: 1
         projections:
