@@ -59,6 +59,16 @@ extension EventStore {
         return try log.reading { reader in try AcceptedEvent.all(at: version, in: reader) }
     }
 
+    /// Requires that events of a version (the working one where nil) can match, as a call that waits for them does.
+    /// - Throws: `EvstoreError`: unknownVersion; usage for a query that says nothing, and for a tag that no event can have there;
+    ///   unknownType.
+    package func requirePossible(_ query: EventQuery?, at version: SchemaVersion? = nil) throws(EvstoreError) {
+        let evolution = try evolving.current()
+        let version = effective(version, evolution)
+        let history = try history(serving: version, evolution.history)
+        if let query { try EventFilter(query, history, at: version)?.requirePossible() }
+    }
+
     /// Brings the index of a version's tags to the log's end where the query reads by it and this handle can; builds it where there is
     /// none.
     package func bringUpTagIndex(for query: EventQuery?, at version: SchemaVersion) async throws(EvstoreError) {

@@ -31,14 +31,12 @@ public struct AcceptedEvent: Hashable, Sendable {
 
     private static let prefix = Array("accepted/".utf8)
 
-    private static func prefix(_ version: SchemaVersion) -> [UInt8] { prefix + bigEndian(UInt64(version.rawValue), 4) }
-
-    private static func bigEndian(_ number: UInt64, _ count: Int) -> [UInt8] {
-        (0 ..< count).map { UInt8(truncatingIfNeeded: number >> UInt64(8 * (count - 1 - $0))) }
+    private static func prefix(_ version: SchemaVersion) -> [UInt8] {
+        prefix + [UInt8](bigEndian: UInt64(version.rawValue), count: 4)
     }
 
     package static func key(_ position: Position, at version: SchemaVersion) -> [UInt8] {
-        prefix(version) + bigEndian(position.rawValue, 8)
+        prefix(version) + [UInt8](bigEndian: position.rawValue)
     }
 
     package var key: [UInt8] { Self.key(position, at: version) }

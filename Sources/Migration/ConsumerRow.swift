@@ -212,7 +212,7 @@ extension ParkedEvent {
 
     package func key(_ consumer: String) -> [UInt8] {
         Self.prefix(consumer, isToRetry ? Self.retried : Self.parked)
-            + (0 ..< 8).map { UInt8(truncatingIfNeeded: position.rawValue >> UInt64(56 - 8 * $0)) }
+            + [UInt8](bigEndian: position.rawValue)
     }
 
     package var value: [UInt8] {

@@ -3,6 +3,13 @@ package import EventLog
 package import EventModel
 package import JSONText
 
+extension [UInt8] {
+    /// The last `count` bytes of a number, the most significant first: keys with it sort like the numbers.
+    init(bigEndian number: UInt64, count: Int = 8) {
+        self = (0 ..< count).map { UInt8(truncatingIfNeeded: number >> UInt64(8 * (count - 1 - $0))) }
+    }
+}
+
 /// A row of the store as a JSON object: written in order, read back with errors that name the invalid member.
 package struct JSONRow {
     private var members: [JSONValue.Member] = []

@@ -63,8 +63,7 @@ extension EventStore {
         let version = effective(version, evolution)
         // Order: a consumer that is refused is not registered.
         if version < evolution.state.floor { throw .belowFloor(version, floor: evolution.state.floor) }
-        let history = try history(serving: version, evolution.history)
-        if let query { try EventFilter(query, history, at: version)?.requirePossible() }
+        try requirePossible(query, at: version)
         let run = ConsumerRun(
             store: self, name: name, query: query == .all ? nil : query, version: version, batch: batch, options: options, handler: handler)
         try await awaiting(at: path) { try await run.run(from: start) }

@@ -107,7 +107,7 @@ struct WatchCommand: Command {
             let version = try store.version(ifNamed: at)
             let end = try store.last()
             // Order: what can't be seen is refused before the command says that it watches.
-            try store.readAll(at: version, limit: 0, matching: query) { _ in false }
+            try store.requirePossible(query, at: version)
             session.interrupts.areTheNormalEnd()
             var pages = store.subscribe(to: name, after: end, at: version, matching: query).pages.makeAsyncIterator()
             session.output.note("watching after position \(grouped(end.position.rawValue)); ^C ends it")

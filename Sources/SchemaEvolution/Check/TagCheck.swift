@@ -135,20 +135,16 @@ extension History {
                 }
             }
         }
+        let targets = versions.filter { $0.events.values.contains { !$0.tags.isEmpty } }
         for file in versions {
             for type in file.types {
-                guard let event = file.events[type], let persons = PersonalMembers(event) else { continue }
-                for payload in ShapeExamples(of: event.shape).texts {
-                    var other = ByteBuffer()
-                    guard persons.leaveOut(of: payload.lent, by: .sample, into: &other) else { continue }
-                    let kind = TypeAtVersion(type: type, version: file.number)
-                    for target in versions where target.number != file.number && target.events.values.contains(where: { !$0.tags.isEmpty })
-                    {
-                        let others = tags(of: other.array(), kind, at: target)
-                        for (one, another) in zip(tags(of: payload, kind, at: target), others)
-                        where one.type.isSame(as: another.type) && one.tags != another.tags {
-                            guard let made = target.events[one.type] else { continue }
-                            note(one.type, at: made.mark, target.number, "what is personal in \(type) at \(file.number)")
+                let kind = TypeAtVersion(type: type, version: file.number)
+                for (payload, other) in file.events[type]?.personalExamples ?? [] {
+                    for target in targets where target.number != file.number {
+                        let (ones, others) = (tags(of: payload, kind, at: target), tags(of: other, kind, at: target))
+                        for (one, another) in zip(ones, others) where one.type.isSame(as: another.type) && one.tags != another.tags {
+                            let mark = target.events[one.type]?.mark ?? target.mark
+                            note(one.type, at: mark, target.number, "what is personal in \(type) at \(file.number)")
                         }
                     }
                 }

@@ -105,6 +105,15 @@ package struct PersonalMembers: Sendable {
 
 extension EventShape {
     package var hasPersons: Bool { shape.hasPersons }
+
+    /// Pairs of examples of payloads that differ in personal values alone.
+    package var personalExamples: [(payload: [UInt8], other: [UInt8])] {
+        guard let persons = PersonalMembers(self) else { return [] }
+        return ShapeExamples(of: shape).texts.compactMap { payload in
+            var other = ByteBuffer()
+            return persons.leaveOut(of: payload.lent, by: .sample, into: &other) ? (payload, other.array()) : nil
+        }
+    }
 }
 
 extension Shape {

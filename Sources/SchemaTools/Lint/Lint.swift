@@ -236,12 +236,9 @@ extension Lint {
         guard let next = history[file.number.next] else { return }
         var noted: Set<String> = []
         for type in file.types {
-            guard let event = file.events[type], let persons = PersonalMembers(event) else { continue }
-            for payload in ShapeExamples(of: event.shape).texts {
-                var other = ByteBuffer()
-                guard persons.leaveOut(of: payload.lent, by: .sample, into: &other) else { continue }
+            for (payload, other) in file.events[type]?.personalExamples ?? [] {
                 let kind = TypeAtVersion(type: type, version: file.number)
-                let others = images(other.array(), kind, at: next)
+                let others = images(other, kind, at: next)
                 for (one, another) in zip(images(payload, kind, at: next), others) where one.type == another.type {
                     guard let made = next.events[one.type] else { continue }
                     for pointer in made.shape.unmarkedDifferences(one.value, another.value)
