@@ -337,14 +337,16 @@ struct DamagedSlotTests {
     func missing(how: String) async throws {
         try await fill(scene.log, 0 ..< 6)
         let first = try scene.log.backUp { _, _ in }
-        #expect(try scene.log.contentDigest() == first.content)
+        // It notes nothing on its own, whenever the next events come, as a handle that writes does when it ends a round of commits.
+        let reader = try EventLog.open(at: scene.directory.store, options: scene.options, readOnly: true)
+        #expect(try reader.contentDigest() == first.content)
+        try await scene.log.close()
         switch how {
         case "zeros": try change { for index in 256 ..< 384 { $0[index] = 0 } }
         case "short": try change { $0 = Array($0[..<256]) }
         default: try Directory.remove(scene.directory.store + "/subjects")
         }
         if how.hasPrefix("anew") {
-            try await scene.log.update { _ in }
             try await scene.removeNoteOfSlots()
             let log = try scene.open("store")
             try await fill(log, how == "anew" ? 7 ..< 10 : 6 ..< 9)
@@ -356,7 +358,7 @@ struct DamagedSlotTests {
             guard case EvstoreError.corruptBlock(_, let reason) = error else { return false }
             return reason.contains("the personal part of the event at 1 can't be opened")
         }
-        for log in try [scene.log, scene.open("store")] {
+        for log in try [reader, scene.open("store")] {
             #expect { try log.contentDigest() } throws: { isNoticed($0) }
             #expect { try log.backUp { _, _ in } } throws: { isNoticed($0) }
             #expect { try log.backUp(after: first.base) { _, _ in } } throws: { isNoticed($0) }
