@@ -85,11 +85,14 @@ public struct EventQuery: Hashable, Sendable, ExpressibleByArrayLiteral {
 }
 
 extension EventQuery: CustomStringConvertible {
+    public var description: String { items?.map(\.description).joined(separator: ", or ") ?? "all events" }
+
+    func words(ofItem index: Int) -> String { items.flatMap { $0.indices.contains(index) ? $0[index].description : nil } ?? description }
+}
+
+extension EventQuery.Item: CustomStringConvertible {
     public var description: String {
-        guard let items else { return "all events" }
-        return items.map { item in
-            let tags = item.tags.isEmpty ? nil : "tagged \(item.tags.joined(separator: " and "))"
-            return [item.types.isEmpty ? nil : item.types.joined(separator: " or "), tags].compactMap(\.self).joined(separator: " ")
-        }.joined(separator: ", or ")
+        let tagged = tags.isEmpty ? nil : "tagged \(tags.joined(separator: " and "))"
+        return [types.isEmpty ? nil : types.joined(separator: " or "), tagged].compactMap(\.self).joined(separator: " ")
     }
 }

@@ -122,6 +122,16 @@ extension EvstoreError {
                 "expectationFailed",
                 "\(stream) was expected \(expected.words) and \(actual.map { "is at revision \($0)" } ?? "has no events")",
                 fix: "read the stream again and decide anew", place: .init(stream: stream.text))
+        case .conditionFailed(let condition, let item, let position):
+            .init(
+                "conditionFailed",
+                "the event at \(position) is one of those that the condition excludes"
+                    + (condition.after.map { " after \($0.position)" } ?? "") + ": \(condition.failIfMatches.words(ofItem: item))",
+                fix: "read what the decision depends on again, and decide anew", place: .init(position: position))
+        case .conditionOutdated(let version):
+            .init(
+                "conditionOutdated", "another file of \(version) was registered since the condition was made, and may give events other tags",
+                fix: "read what the decision depends on again, and decide anew")
         case .idReused(let id, let position, let line):
             Self.reused(id, at: position, line.map { "in line \($0)" })
         case .eventTooLarge(let bytes, let limit):

@@ -38,6 +38,10 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case unknownType(String, version: SchemaVersion, known: [String])
     case streamMismatch(given: String, expected: String, type: String, version: SchemaVersion)
     case expectationFailed(stream: StreamName, expected: Expectation, actual: Revision?)
+    /// An event matches an item of a condition, counted from 0: at a position of the store, or of an append that comes first.
+    case conditionFailed(AppendCondition, item: Int, position: Position)
+    /// The version's file was replaced since the condition was made.
+    case conditionOutdated(SchemaVersion)
     /// The id is that of another event: at a position of the store, or else earlier in the same input, or else of the same append.
     case idReused(id: EventID, position: Position?, line: UInt64? = nil)
     case eventTooLarge(bytes: Int, limit: Int)

@@ -51,6 +51,8 @@ final class EventConverter: RecordVisitor {
     private var lastName: (type: TypeID, name: String)?
     /// The events without an image that were left out, as somebody has accepted.
     private(set) var leftOut = 0
+    /// The query's item that the last wanted image matches; nil where the query has none.
+    private(set) var item: Int?
 
     /// - Parameters:
     ///   - version: nil shows each event at the version it was written at.
@@ -168,7 +170,8 @@ final class EventConverter: RecordVisitor {
         _ image: borrowing Image, of record: borrowing RecordView, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
     ) throws {
         if let filter {
-            guard try filter.matches(image, born: record.born, stream: { try stream(of: record, reader) }) else { return }
+            item = try filter.item(of: image, born: record.born, stream: { try stream(of: record, reader) })
+            if item == nil { return }
         }
         try body(image)
     }

@@ -76,20 +76,20 @@ final class EventFilter {
         }
     }
 
-    /// Whether an image matches.
+    /// An item that an image matches; nil where it matches none.
     /// - Parameters:
     ///   - born: the version at which it is seen where the filter has none.
     ///   - stream: the stream's name there; called only where a tag has it.
-    func matches(
-        _ image: borrowing Image, born: SchemaVersion, stream: () throws -> StreamName
-    ) throws -> Bool {
+    func item(
+        of image: borrowing Image, born: SchemaVersion, stream: () throws -> StreamName
+    ) throws -> Int? {
         let type = Name(image.type)
         var mayMatch = false
-        for item in items where item.types?.contains(type) ?? true {
-            if item.tags.isEmpty { return true }
+        for (index, item) in items.enumerated() where item.types?.contains(type) ?? true {
+            if item.tags.isEmpty { return index }
             mayMatch = true
         }
-        guard mayMatch, let reader = reader(of: TypeAtVersion(type: image.type, version: version ?? born)) else { return false }
+        guard mayMatch, let reader = reader(of: TypeAtVersion(type: image.type, version: version ?? born)) else { return nil }
         for index in has.indices { has[index] = false }
         reader.forEachTag(of: image.payload, in: reader.readsStream ? try stream().text : "", &workspace) { tag in
             for index in places[checksum(tag)] ?? [] {
@@ -97,7 +97,7 @@ final class EventFilter {
                 if tag.equals(known.lent) { has[index] = true }
             }
         }
-        return items.contains { item in (item.types?.contains(type) ?? true) && item.tags.allSatisfy { has[$0] } }
+        return items.firstIndex { item in (item.types?.contains(type) ?? true) && item.tags.allSatisfy { has[$0] } }
     }
 
     private func reader(of type: TypeAtVersion) -> TagReader? {

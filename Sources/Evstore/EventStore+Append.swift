@@ -29,13 +29,18 @@ extension EventStore {
     /// quick just before (`Options.appendInPlaceLimit`). A task that is cancelled before its turn appends nothing (`interrupted`); once the
     /// commit has begun, the call returns its outcome.
     ///
+    /// A condition over a query (`unless`) is judged twice: by the calling thread up to the end that it sees, and in the turn for what came
+    /// since, with the events that other appends of the same commit add. So the log has no event, at the append's own place, that the
+    /// condition excludes. First ids are judged, then conditions on streams, then those over queries, each in their order.
+    ///
     /// - Throws: `EvstoreError`: for the events invalidEvent, invalidJSON, unknownType, streamMismatch, versionNotAllowed, noImage,
-    ///   eventTooLarge, programNeeded; for the append expectationFailed, epochChanged (`StreamCondition.asOf`), idReused, appendTooLarge,
-    ///   misuse where it is empty; also deadlinePassed, interrupted, diskFull. After each of these nothing was appended; after
+    ///   eventTooLarge, programNeeded; for the append expectationFailed, conditionFailed, conditionOutdated, epochChanged
+    ///   (`StreamCondition.asOf`, `AppendCondition.after`), idReused, appendTooLarge; misuse where it is empty, and where a condition is
+    ///   after a place that the log has not reached; also deadlinePassed, interrupted, diskFull. After each of these nothing was appended; after
     ///   `commitOutcomeUnknown` the outcome is not known yet.
     @discardableResult
     public func append(
-        _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch
+        _ events: [NewEvent], conditions: [StreamCondition] = [], unless queries: [AppendCondition] = [], sameID: SameID = .mustMatch
     ) async throws(EvstoreError) -> AppendReceipt {
         guard !events.isEmpty else { throw .misuse("an append holds at least one event") }
         if events.count > options.appendEventsMax {
@@ -44,8 +49,9 @@ extension EventStore {
         if let receipt = try repeatedGenerated(events, sameID) { return receipt }
         let since = Instant.now
         let deadline = since + options.appendDeadline.bounded
-        var (mustBeFresh, hasCaughtUp) = (false, false)
+        var (mustBeFresh, hasCaughtUp, attempt) = (false, false, 0)
         while true {
+            attempt += 1
             let isFresh = mustBeFresh
             mustBeFresh = true
             let checked: (resolved: ResolvedAppend, stamp: StateStamp)
@@ -63,8 +69,18 @@ extension EventStore {
                 throw error
             }
             let resolved = checked.resolved
+            let judge: (any ConditionJudge)?
+            do throws(EvstoreError) { judge = try await self.judge(queries, attempt: attempt) } catch {
+                // A repeated append gets its first receipt: what it has added matches its own condition.
+                if let receipt = try repeated(events, sameID) { return receipt }
+                throw error
+            }
+            if judge != nil, Instant.now >= deadline {
+                throw .deadlinePassed(waited: since.duration(to: .now), holder: "other appends, which its conditions have to be judged by")
+            }
             let request = AppendRequest(
-                events: resolved.events, conditions: resolved.conditions, validated: checked.stamp, since: since, deadline: deadline)
+                events: resolved.events, conditions: resolved.conditions, judge: judge, validated: checked.stamp, since: since,
+                deadline: deadline)
             let outcome: AppendOutcome
             do { outcome = try await log.append(request) } catch {
                 guard let failure = resolved.failure(EvstoreError(converting: error, at: path)) else { continue }
@@ -81,7 +97,7 @@ extension EventStore {
         }
     }
 
-    private func tookInFrames() async -> Bool {
+    func tookInFrames() async -> Bool {
         do {
             let before = try log.read { try $0.membership()?.end }
             try await log.takeInFrames()
@@ -89,7 +105,7 @@ extension EventStore {
         } catch { return false }
     }
 
-    /// Appends one event if its stream is in the expected state. Waits and throws as `append(_:conditions:sameID:)` does.
+    /// Appends one event if its stream is in the expected state. Waits and throws as `append(_:conditions:unless:sameID:)` does.
     @discardableResult
     public func append(_ event: NewEvent, expecting expectation: Expectation) async throws(EvstoreError) -> AppendReceipt {
         try await append([event], conditions: [StreamCondition(event.stream, expectation)])

@@ -10,11 +10,12 @@ extension EventStore {
     ///
     /// An event that a read model can't fold goes into that read model's quarantine. Where following fails, the append stays: if it is
     /// repeated with the same ids, this call returns the first receipt and follows again.
-    /// - Throws: `EvstoreError`: as `append(_:conditions:sameID:)` and `follow(_:at:to:)` do.
+    /// - Throws: `EvstoreError`: as `append(_:conditions:unless:sameID:)` and `follow(_:at:to:)` do.
     public func append(
-        _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch, inline projections: Set<String>
+        _ events: [NewEvent], conditions: [StreamCondition] = [], unless queries: [AppendCondition] = [], sameID: SameID = .mustMatch,
+        inline projections: Set<String>
     ) async throws(EvstoreError) -> AppendReceipt {
-        let receipt = try await append(events, conditions: conditions, sameID: sameID)
+        let receipt = try await append(events, conditions: conditions, unless: queries, sameID: sameID)
         try await follow(projections, to: receipt.position)
         return receipt
     }

@@ -15,6 +15,9 @@ public struct MatchingEvents: Sendable, Hashable {
     /// Events that may match, can't be seen at the version, and were left out because somebody has accepted that
     /// (`maintenance.acceptQuarantined`).
     public var leftOut: Int
+    /// The condition for an append that depends on these events: it fails where one that the query matches has come since. A decision on a
+    /// part of them (`from`, `limit`) depends on no more.
+    public var condition: AppendCondition
 }
 
 extension EventStore {
@@ -39,15 +42,18 @@ extension EventStore {
     ) async throws(EvstoreError) -> MatchingEvents {
         let version = try effective(version)
         try await bringUpTagIndex(for: query, at: version)
+        // Order: the condition is of the version's file as it was before anything was read by it.
+        var condition = try condition(on: query, at: version)
         return try await StoreThreads.run { () throws(EvstoreError) in
             var cursor = try cursor(at: version, from: from, limit: limit, backwards: backwards, matching: query)
             let end = cursor.end ?? .start
+            condition.after = end
             var events: [RecordedEvent] = []
             while var page = try cursor.next() {
                 if Task.isCancelled { throw .interrupted(again: "read again") }
                 if events.isEmpty { swap(&events, &page) } else { events += page }
             }
-            return MatchingEvents(events: events, version: version, checkpoint: end, leftOut: cursor.leftOut)
+            return MatchingEvents(events: events, version: version, checkpoint: end, leftOut: cursor.leftOut, condition: condition)
         }
     }
 

@@ -16,12 +16,13 @@
         /// Appends as `EventStore.append`, in a span of the kind producer.
         @discardableResult
         public func append(
-            _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch
+            _ events: [NewEvent], conditions: [StreamCondition] = [], unless queries: [AppendCondition] = [],
+            sameID: SameID = .mustMatch
         ) async throws -> AppendReceipt {
             try await withSpan("evstore.append", ofKind: .producer) { span in
                 span.attributes["evstore.events"] = events.count
                 let traced = events.map { StoreTracing.carrying(span.context, $0) }
-                let receipt = try await store.append(traced, conditions: conditions, sameID: sameID)
+                let receipt = try await store.append(traced, conditions: conditions, unless: queries, sameID: sameID)
                 span.attributes["evstore.position"] = Int(clamping: receipt.position.rawValue)
                 span.attributes["evstore.duplicate"] = receipt.duplicate
                 return receipt

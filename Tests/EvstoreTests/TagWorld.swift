@@ -14,9 +14,9 @@ struct TagWorld {
         }
     }
 
-    private let temporary: TemporaryStore
+    let temporary: TemporaryStore
     private var snapshots = 0
-    private var store: EventStore { temporary.store }
+    var store: EventStore { temporary.store }
 
     private static let versions = [
         """
@@ -111,7 +111,7 @@ struct TagWorld {
         String(["x", "y", "é", "e\u{301}"].randomElement(using: &random) ?? "x")
     }
 
-    private static func event(_ random: inout SeededGenerator) throws -> NewEvent {
+    static func event(_ random: inout SeededGenerator) throws -> NewEvent {
         switch Int.random(in: 0 ..< 5, using: &random) {
         case 0: return try .event("pair-p", "Pair", #"{"a":"p","b":"\#(word(&random))"}"#, at: 1)
         case 1: return try .event("notes", "Note", "{}", at: 1)
@@ -150,7 +150,7 @@ struct TagWorld {
         "no",
     ]
 
-    private static func query(_ random: inout SeededGenerator, at version: SchemaVersion) -> EventQuery {
+    static func query(_ random: inout SeededGenerator, at version: SchemaVersion) -> EventQuery {
         let types = version == 1 ? ["Seat", "Pair", "Note"] : ["Place", "One", "Two", "Note"]
         return EventQuery(
             (0 ..< Int.random(in: 1 ... 2, using: &random)).map { _ in
@@ -160,20 +160,34 @@ struct TagWorld {
             })
     }
 
+    /// An event as a version shows it, with the tags that it should have.
+    struct Seen {
+        let event: RecordedEvent
+        let tags: Set<[UInt8]>
+
+        func matches(_ query: EventQuery) -> Bool { query.items?.contains(where: matches) ?? true }
+
+        func matches(_ item: EventQuery.Item) -> Bool {
+            (item.types.isEmpty || item.types.contains(event.type)) && item.tags.allSatisfy { tags.contains(Array($0.utf8)) }
+        }
+    }
+
+    /// All events, by a look at each.
+    func seen(at version: SchemaVersion) throws -> [Seen] {
+        var seen: [Seen] = []
+        for position in 0 ..< (try store.last().position.rawValue) {
+            for event in try store.view(Position(position + 1), at: version) {
+                seen.append(Seen(event: event, tags: Set(try Self.tags(of: event).map { Array($0.utf8) })))
+            }
+        }
+        return seen
+    }
+
     func compare(_ random: inout SeededGenerator, _ seed: Comment) async throws {
         let versions = try store.versions
         let version = SchemaVersion(UInt32.random(in: 1 ... versions.head.rawValue, using: &random))
         let query = Self.query(&random, at: version)
-        var wanted: [RecordedEvent] = []
-        for position in 0 ..< (try store.last().position.rawValue) {
-            for event in try store.view(Position(position + 1), at: version) {
-                let tags = Set(try Self.tags(of: event).map { Array($0.utf8) })
-                let isWanted = query.items?.contains { item in
-                    (item.types.isEmpty || item.types.contains(event.type)) && item.tags.allSatisfy { tags.contains(Array($0.utf8)) }
-                }
-                if isWanted == true { wanted.append(event) }
-            }
-        }
+        let wanted = try seen(at: version).filter { $0.matches(query) }.map(\.event)
         let note: Comment = "\(seed.rawValue), \(query) at \(version)"
         // A handle that can't bring the index to the end looks at the events behind it.
         let reader = Int.random(in: 0 ..< 3, using: &random) == 0 ? try await temporary.open(readOnly: true) : store

@@ -49,12 +49,16 @@ struct Admission: ~Copyable {
     /// The end of the log after the commit.
     var last: Checkpoint { Checkpoint(epoch: moment.epoch, position: next.previous) }
 
-    /// Checks an append, and takes it in unless it is refused. An error here fails the whole commit.
-    mutating func admit(
-        _ request: AppendRequest, _ making: inout BlockAssembler, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
+    /// Checks the first append that has no outcome yet, and takes it in unless it is refused. An error here fails the whole commit.
+    mutating func admitNext(
+        of appends: [CommitQueue.Append], _ making: inout BlockAssembler, _ streams: inout StreamTable,
+        _ transaction: borrowing ReadTransaction
     ) throws {
+        let request = appends[outcomes.count].request
         let refused: AppendOutcome?
-        do { refused = try check(request, &streams, transaction) } catch let error as EvstoreError {
+        do {
+            refused = try check(request, &streams, transaction) ?? (holds(request.judge, behind: appends) ? nil : .revalidate)
+        } catch let error as EvstoreError {
             return outcomes.append(.failure(error))
         }
         if let refused { return outcomes.append(.success(refused)) }
@@ -68,7 +72,7 @@ struct Admission: ~Copyable {
         outcomes += appends.map { _ in .failure(error) }
     }
 
-    /// Checks an append against the log and everything admitted before it, first ids, then conditions. Returns its outcome if it is not to
+    /// Checks an append against the log and everything admitted before it, first ids, then conditions on streams. Returns its outcome if it is not to
     /// be admitted, else nil.
     private mutating func check(
         _ request: AppendRequest, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
@@ -136,6 +140,24 @@ struct Admission: ~Copyable {
             case .revision(let revision): actual == revision
             }
         if !holds { throw EvstoreError.expectationFailed(stream: condition.stream, expected: condition.expectation, actual: actual) }
+    }
+
+    /// Judges what came since an append's conditions over queries were judged: the log's last events, and the appends that were admitted
+    /// before this one.
+    /// - Returns: false where that would take too long for the turn, and where a cut has come meanwhile.
+    /// - Throws: `EvstoreError.conditionFailed`.
+    private func holds(_ judge: (any ConditionJudge)?, behind appends: [CommitQueue.Append]) throws -> Bool {
+        guard let judge else { return true }
+        let seen = judge.through
+        guard seen.epoch == moment.epoch, next.previous.events(after: seen.position) <= judge.eventsInTurnMax else { return false }
+        if moment.last > seen.position {
+            try judge.judge(in: LogReader(transaction: access.environment.beginRead(), access: access, moment: moment))
+        }
+        for (append, outcome) in zip(appends, outcomes) {
+            guard case .success(.appended(let receipt)) = outcome else { continue }
+            if try !judge.judge(append.request.events, from: Position(receipt.positions.lowerBound)) { return false }
+        }
+        return true
     }
 
     /// The index of a stream's entry, whose head includes everything admitted so far.

@@ -43,6 +43,8 @@ package struct AppendRequest: Sendable {
     /// The bytes of the events, without those that the log adds.
     let payloadBytes: Int
     package var conditions: [StreamCondition]
+    /// Conditions on what has come since they were judged; nil where there are none.
+    package var judge: (any ConditionJudge)?
     /// The numbers and the history that the events were checked against; nil where they do not matter.
     package var validated: StateStamp?
     package var rows: [AttachedRow]
@@ -51,10 +53,10 @@ package struct AppendRequest: Sendable {
     package var deadline: Instant
 
     package init(
-        events: [StoredEvent], conditions: [StreamCondition] = [], validated: StateStamp? = nil, rows: [AttachedRow] = [],
-        since: Instant = .now, deadline: Instant = .now + .seconds(30)
+        events: [StoredEvent], conditions: [StreamCondition] = [], judge: (any ConditionJudge)? = nil, validated: StateStamp? = nil,
+        rows: [AttachedRow] = [], since: Instant = .now, deadline: Instant = .now + .seconds(30)
     ) {
-        (self.events, self.conditions, self.validated) = (events, conditions, validated)
+        (self.events, self.conditions, self.judge, self.validated) = (events, conditions, judge, validated)
         (self.rows, self.since, self.deadline) = (rows, since, deadline)
         payloadBytes = Self.payloadBytes(of: events.span)
     }
@@ -72,8 +74,27 @@ package enum AppendOutcome: Hashable, Sendable {
     case appended(AppendReceipt)
     /// The given id of the first event is in the store, at this position: nothing was appended.
     case known(Position)
-    /// The store's numbers or history differ from those that the events were checked against: nothing was appended.
+    /// The store's numbers or history differ from those that the events were checked against, or the turn is too short to judge what came
+    /// since the conditions were judged: nothing was appended.
     case revalidate
+}
+
+/// Conditions over queries, which the caller's thread has judged up to a place in the log. The thread whose turn it is judges what came
+/// since, before the append is admitted: each event is judged once, by one thread at a time.
+package protocol ConditionJudge: AnyObject, Sendable {
+    /// The place up to which the log was judged.
+    var through: Checkpoint { get }
+    /// How many events the turn, for which everybody waits, may judge; where more came, the append leaves it to be judged again.
+    var eventsInTurnMax: UInt64 { get }
+
+    /// Judges the events of the log behind `through`.
+    /// - Throws: `EvstoreError.conditionFailed`, and what reading throws.
+    func judge(in reader: borrowing LogReader) throws
+
+    /// Judges an append that comes before this one in the commit.
+    /// - Parameter first: the position of its first event.
+    /// - Returns: false where that takes a log that has it.
+    func judge(_ events: [StoredEvent], from first: Position) throws -> Bool
 }
 
 extension AppendRequest {

@@ -190,7 +190,7 @@ package struct CommitSession: ~Copyable {
                 break
             }
             rounds += 1
-            for append in appends[admitted.outcomes.count...] { try admitted.admit(append.request, &making, &streams, transaction) }
+            while admitted.outcomes.count < appends.count { try admitted.admitNext(of: appends, &making, &streams, transaction) }
         } while isJoined && rounds < Self.roundsMax && queue.takeMore(&appends, options)
         try making.finish()
         return admitted

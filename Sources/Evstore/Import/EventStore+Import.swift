@@ -218,11 +218,15 @@ extension EventStore {
         try parse(text, of: file, bornAt: version, LineForm(options: options, source: source, takesExpectations: true))
     }
 
-    /// Appends the events of lines together. Waits and throws as `append(_:conditions:sameID:)` does, but an error that one line causes is
+    /// Appends the events of lines together. Waits and throws as `append(_:conditions:unless:sameID:)` does, but an error that one line causes is
     /// a `refusedLine` that names it.
     @discardableResult
-    public func append(_ lines: EventLines, sameID: SameID = .mustMatch) async throws(EvstoreError) -> AppendReceipt {
-        do throws(EvstoreError) { return try await append(lines.events, conditions: lines.conditions, sameID: sameID) } catch {
+    public func append(
+        _ lines: EventLines, unless queries: [AppendCondition] = [], sameID: SameID = .mustMatch
+    ) async throws(EvstoreError) -> AppendReceipt {
+        do throws(EvstoreError) {
+            return try await append(lines.events, conditions: lines.conditions, unless: queries, sameID: sameID)
+        } catch {
             guard let line = await line(of: error, in: lines) else { throw error }
             throw .refusedLine(line, file: lines.file, error)
         }
@@ -236,6 +240,7 @@ extension EventStore {
         case .expectationFailed(let stream, let expected, _):
             index = lines.conditions.firstIndex { $0.stream == stream && $0.expectation == expected }
             numbers = lines.conditionNumbers
+        case .conditionFailed, .conditionOutdated: return nil
         default:
             do { _ = try await check(lines.events, lines.conditions, isFresh: true) } catch EvstoreError.refusedLine(let number, _, error) {
                 index = Int(clamping: number) - 1

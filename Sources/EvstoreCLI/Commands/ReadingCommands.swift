@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Evstore
 internal import Migration
+internal import SchemaEvolution
 
 struct ReadCommand: Command {
     static let configuration = CommandConfiguration(
@@ -11,6 +12,9 @@ struct ReadCommand: Command {
             are inclusive. A --type is found under all the names it has had, and a --tag is what the \
             version file gives events at --at. A line can be imported elsewhere as it is. Where there is \
             nothing to print, standard error says so.
+
+            --condition FILE writes down what a decision on these events depends on: `evstore append \
+            --unless FILE` is refused where one of those that were asked for has come since.
 
             Example: evstore read order-42 --at v4
             By tags: evstore read --tag course:c1 --type StudentEnrolled --or --tag student:s7
@@ -32,10 +36,16 @@ struct ReadCommand: Command {
 
     @Flag(help: "The newest first.") var backwards = false
 
+    @Option(help: ArgumentHelp("Write the condition of a decision on these events to a file; not of one stream.", valueName: "file"))
+    var condition: String?
+
     @OptionGroup(title: "Which events") var which: EventQueryOptions
 
     func validate() throws {
         if let limit, limit < 0 { throw ValidationError("--limit is a number of events, not \(limit)") }
+        if condition != nil, stream != nil {
+            throw ValidationError("a decision on one stream appends with --expect: --condition is of the types and tags of the whole log")
+        }
     }
 
     func run(in session: Session) async throws {
@@ -46,6 +56,8 @@ struct ReadCommand: Command {
         try await session.withStore(usesIndex ? .writingIfAllowed : .reading) { store in
             let version = try store.version(ifNamed: at)
             if usesIndex { try await store.bringUpTagIndex(for: query, at: version ?? store.workingVersion) }
+            // Order: made before anything is read.
+            let condition = try self.condition.map { try ($0, store.presentCondition(on: query ?? .all, at: version)) }
             var (lines, isEmpty) = (Lines(session), true)
             func show(_ event: RecordedEvent) -> Bool {
                 isEmpty = false
@@ -60,6 +72,7 @@ struct ReadCommand: Command {
                     at: version, from: from.map { Position($0) }, limit: limit, backwards: backwards, matching: query, show)
             }
             try lines.end()
+            if let (file, condition) = condition { try SourceFile.write(condition.line, to: file) }
             if leftOut > 0 {
                 let seen = try version ?? store.workingVersion
                 session.output.note(

@@ -47,6 +47,10 @@ struct AppendCommand: Command {
             the append: a revision, "none", "exists" or "any"; --expect says it for lines of one stream. The \
             first line's id makes the append safe to repeat. What merge-events joins is appended so.
 
+            --unless refuses the append where an event that a condition excludes is there: one that \
+            `evstore read --condition FILE` wrote, so that nothing which a decision did not know has come, or \
+            {"failIfMatches":[{"tags":["email:a@b"]}]}, which holds as long as no event has that tag.
+
             Example: evstore append order-42 OrderPaid '{"id":"42","method":"card"}' --expect 0
             Several: evstore append --lines moved.jsonl
             """)
@@ -62,6 +66,12 @@ struct AppendCommand: Command {
 
     @Option(help: ArgumentHelp("The revision the stream must be at: a number, none, exists or any, which is the default.", valueName: "n"))
     var expect: ExpectationChoice?
+
+    @Option(
+        help: ArgumentHelp(
+            "Refuse the append where an event is there that the condition of this file excludes; may be given several times.",
+            valueName: "file"))
+    var unless: [String] = []
 
     @Option(help: ArgumentHelp("The event's id, unique in the store; made where it is not given.", valueName: "id"))
     var id: String?
@@ -83,15 +93,17 @@ struct AppendCommand: Command {
     func run(in session: Session) async throws {
         let one = try lines == nil ? event(session.interrupts) : nil
         let text = try lines.map { try Input.all($0, atMost: Options().appendBytesMax, session.interrupts) }
+        let conditions = try unless.map { try AppendCondition(Input.all($0, atMost: 1 << 20, session.interrupts), of: $0) }
         let (receipt, count) = try await session.withStore { store in
             let version = try store.version(ifNamed: at)
             if var one {
                 one.version = version
-                return (try await store.append(one, expecting: expect?.expectation ?? .any), 1)
+                let expected = expect.map { [StreamCondition(one.stream, $0.expectation)] }
+                return (try await store.append([one], conditions: expected ?? [], unless: conditions), 1)
             }
             var several = try store.eventLines(text ?? [], of: lines == "-" ? nil : lines, bornAt: version)
             if let condition = try condition(of: several.events) { several.conditions.append(condition) }
-            return (try await store.append(several), several.events.count)
+            return (try await store.append(several, unless: conditions), several.events.count)
         }
         let object: Members = [
             "position": receipt.position, "revision": receipt.revision.rawValue, "id": receipt.id.text, "duplicate": receipt.duplicate,
