@@ -29,53 +29,65 @@ public struct AppendCondition: Hashable, Sendable {
 extension AppendCondition: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable { case failIfMatches, after, version, schema }
 
-    /// Any member, to refuse those that no condition has.
+    /// Any member, to refuse those that are not known: a misspelt one would be left out.
     private struct AnyKey: CodingKey {
         let stringValue: String
         var intValue: Int? { nil }
 
         init(stringValue: String) { self.stringValue = stringValue }
         init?(intValue: Int) { nil }
+
+        static func requireKnown(_ known: [String], _ decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: AnyKey.self)
+            guard let other = container.allKeys.first(where: { !known.contains($0.stringValue) }) else { return }
+            let reason = "there is no member \(quoted(other.stringValue)) here: there are \(known.joined(separator: ", "))"
+            throw DecodingError.dataCorruptedError(forKey: other, in: container, debugDescription: reason)
+        }
     }
 
     private struct Item: Codable {
+        private enum CodingKeys: String, CodingKey, CaseIterable { case types, tags }
+
         var types: [String]?
         var tags: [String]?
+
+        init(_ item: EventQuery.Item) {
+            (types, tags) = (item.types.isEmpty ? nil : item.types, item.tags.isEmpty ? nil : item.tags)
+        }
+
+        init(from decoder: any Decoder) throws {
+            try AnyKey.requireKnown(CodingKeys.allCases.map(\.rawValue), decoder)
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            types = try container.decodeIfPresent([String].self, forKey: .types)
+            tags = try container.decodeIfPresent([String].self, forKey: .tags)
+        }
     }
 
     public init(from decoder: any Decoder) throws {
-        let names = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
+        try AnyKey.requireKnown(CodingKeys.allCases.map(\.rawValue), decoder)
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func refuse(_ key: CodingKeys, _ reason: String) -> DecodingError {
             .dataCorruptedError(forKey: key, in: container, debugDescription: reason)
         }
-        if let other = names.first(where: { CodingKeys(stringValue: $0) == nil }) {
-            throw refuse(.failIfMatches, "a condition has no member \(quoted(other)): it has failIfMatches, after, version and schema")
-        }
-        var query = EventQuery.all
-        do {
-            query = EventQuery(
-                try container.decode([Item].self, forKey: .failIfMatches).map { .init(types: $0.types ?? [], tags: $0.tags ?? []) })
-        } catch {
-            guard try container.decode(String.self, forKey: .failIfMatches) == "all" else {
-                throw refuse(.failIfMatches, "failIfMatches is a list of items with types and tags, or \"all\"")
-            }
-        }
+        var word: String?
+        do { word = try container.decode(String.self, forKey: .failIfMatches) } catch DecodingError.typeMismatch {}
+        if let word, word != "all" { throw refuse(.failIfMatches, "failIfMatches is a list of items with types and tags, or \"all\"") }
+        let items = word == nil ? try container.decode([Item].self, forKey: .failIfMatches) : nil
         var after: Checkpoint?
         if let text = try container.decodeIfPresent(String.self, forKey: .after) {
             guard let place = Checkpoint(text) else { throw refuse(.after, "\(quoted(text)) is no checkpoint, such as 1:42") }
             after = place
         }
         self.init(
-            failIfMatches: query, after: after, version: try container.decodeIfPresent(SchemaVersion.self, forKey: .version),
+            failIfMatches: items.map { EventQuery($0.map { .init(types: $0.types ?? [], tags: $0.tags ?? []) }) } ?? .all, after: after,
+            version: try container.decodeIfPresent(SchemaVersion.self, forKey: .version),
             schema: try container.decodeIfPresent(String.self, forKey: .schema))
     }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         if let items = failIfMatches.items {
-            let items = items.map { Item(types: $0.types.isEmpty ? nil : $0.types, tags: $0.tags.isEmpty ? nil : $0.tags) }
-            try container.encode(items, forKey: .failIfMatches)
+            try container.encode(items.map { Item($0) }, forKey: .failIfMatches)
         } else {
             try container.encode("all", forKey: .failIfMatches)
         }

@@ -125,12 +125,13 @@ extension EvstoreError {
         case .conditionFailed(let condition, let item, let position):
             .init(
                 "conditionFailed",
-                "the event at \(position) is one of those that the condition excludes"
-                    + (condition.after.map { " after \($0.position)" } ?? "") + ": \(condition.failIfMatches.words(ofItem: item))",
+                "the event at position \(position) matches what the condition excludes"
+                    + (condition.after.map { " behind position \($0.position)" } ?? "") + ": \(condition.failIfMatches.words(ofItem: item))",
                 fix: "read what the decision depends on again, and decide anew", place: .init(position: position))
         case .conditionOutdated(let version):
             .init(
-                "conditionOutdated", "another file of \(version) was registered since the condition was made, and may give events other tags",
+                "conditionOutdated",
+                "another file of \(version) was registered since the condition was made, and may give events other tags",
                 fix: "read what the decision depends on again, and decide anew")
         case .idReused(let id, let position, let line):
             Self.reused(id, at: position, line.map { "in line \($0)" })

@@ -16,7 +16,8 @@ extension EvstoreError: CommandError {
             .unknownConsumer, .notInBackup, .otherBackup, .usage:
             2
         case .invalidStreamName, .invalidEventID, .invalidJSON, .invalidEvent, .invalidLine, .unknownType, .streamMismatch,
-            .expectationFailed, .conditionFailed, .conditionOutdated, .idReused, .eventTooLarge, .appendTooLarge, .versionNotAllowed, .noImage, .epochChanged, .versionDiffers,
+            .expectationFailed, .conditionFailed, .conditionOutdated, .idReused, .eventTooLarge, .appendTooLarge, .versionNotAllowed,
+            .noImage, .epochChanged, .versionDiffers,
             .keyNeeded, .policyRefused, .buildStopped, .invalidRow, .nothingToRollBackTo, .belowFloor, .notLive, .snapshotExists,
             .consumerStopped, .clusterMismatch:
             3

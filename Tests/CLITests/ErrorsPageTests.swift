@@ -50,6 +50,7 @@ private let samples: [EvstoreError] = [
     .invalidEvent(type: "E", version: version, pointer: "/a", reason: "r"), .unknownType("E", version: version, known: []),
     .streamMismatch(given: "a", expected: "b", type: "E", version: version),
     .expectationFailed(stream: StreamName(unchecked: "s"), expected: .noStream, actual: nil),
+    .conditionFailed(AppendCondition(failIfMatches: .all), item: 0, position: 1), .conditionOutdated(version),
     .idReused(id: EventID(unchecked: "i"), position: Position(1)), .eventTooLarge(bytes: 2, limit: 1), .appendTooLarge(reason: "r"),
     .versionNotAllowed(version, floor: version, top: version),
     .noImage(

@@ -6,7 +6,7 @@ private let (sqlite, openssl, jq) = ("/usr/bin/sqlite3", "/usr/bin/openssl", "/u
 
 @Suite("The guides")
 struct GuideTests {
-    static let pages = ["GettingStarted", "InAService", "Operating", "TestingYours", "Keys", "Tags"]
+    static let pages = ["GettingStarted", "InAService", "Operating", "TestingYours", "Keys", "Tags", "SeveralStreams"]
     static let pagesWithSQLite = ["FromSQLite", "FromEventStores"]
     static let pagesWithOpenSSL = ["Backups"]
     static let pagesWithJQ = ["Recipes"]
