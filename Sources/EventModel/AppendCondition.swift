@@ -22,6 +22,9 @@ public struct AppendCondition: Hashable, Sendable {
     ) {
         (failIfMatches, self.after, self.version, self.schema) = (query, after, version, schema)
     }
+
+    /// Where no event may match, for the text of an error.
+    var `where`: String { after.map { " behind position \($0.position)" } ?? "" }
 }
 
 /// As JSON, `{"failIfMatches": [{"types": […], "tags": […]}], "after": "1:42", "version": 5, "schema": "…"}`; `"failIfMatches": "all"` is
