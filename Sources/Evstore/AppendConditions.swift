@@ -1,4 +1,3 @@
-internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing
@@ -98,18 +97,11 @@ private final class JudgedCondition: RecordVisitor {
     let condition: AppendCondition
     let version: SchemaVersion
     private let converter: EventConverter
-    private let history: History
-    private let runner: PathRunner
-    /// The stored types whose events may match; nil where those of each may.
-    private let wanted: Set<TypeAtVersion>?
     private var failure: (item: Int, position: Position)?
 
     init(_ condition: AppendCondition, _ store: EventStore, _ history: History, at version: SchemaVersion) throws(EvstoreError) {
-        (self.condition, self.history, self.version) = (condition, history, version)
+        (self.condition, self.version) = (condition, version)
         converter = try EventConverter(store, history, at: version, matching: condition.failIfMatches)
-        runner = PathRunner(history)
-        let types = version.rawValue > 0 ? converter.filter?.types : nil
-        wanted = types.map { store.viewers.ancestry(of: $0, history, at: version) }
     }
 
     /// The error for the first event that matches; nil where none does.
@@ -139,18 +131,10 @@ private final class JudgedCondition: RecordVisitor {
 
     // MARK: Events that have no place in the log yet
 
-    /// Looks at an event that nothing merges with others.
     func look(at event: StoredEvent, _ position: Position) throws {
-        let kind = TypeAtVersion(type: event.type, version: event.born)
-        if failure != nil || wanted.map({ !$0.contains(kind) && event.born.rawValue > 0 }) ?? false { return }
-        let source = SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent)
-        try runner.view(source, of: kind, stream: event.stream.text, at: version) { image in
-            guard let filter = converter.filter else { return failure = (0, position) }
-            let item = try filter.item(of: image, born: event.born) {
-                try history.streamName(event.stream, from: event.born, to: version)
-            }
-            if failure == nil, let item { failure = (item, position) }
-        }
+        var found: Int?
+        try converter.view(event) { _ in found = found ?? converter.item ?? 0 }
+        if failure == nil, let found { failure = (found, position) }
     }
 }
 

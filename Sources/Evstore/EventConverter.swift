@@ -150,11 +150,7 @@ final class EventConverter: RecordVisitor {
         // Order: the viewer goes back to the pool only when nobody uses it any more.
         defer { withExtendedLifetime(self) {} }
         let (storedType, born) = (name(of: record.type), record.born)
-        if let wanted {
-            guard born.rawValue == 0 || wanted.contains(TypeAtVersion(type: storedType, version: born)) else { return }
-        } else if let named, !named.contains(storedType) {
-            return
-        }
+        guard mayHaveWanted(storedType, born) else { return }
         guard let version, version != born, let viewer else {
             return try give(Image(type: storedType, typeIndex: 0, payload: record.payload, part: 0), of: record, reader, body)
         }
@@ -163,6 +159,26 @@ final class EventConverter: RecordVisitor {
         } catch EvstoreError.noImage where born.rawValue == 0 {
             // Data from before versions existed that has no image is in quarantine, and is shown at its birth version only.
         }
+    }
+
+    /// Calls the body with the wanted images of an event that has no place in the log yet: one that `EventViewer.view` takes alone.
+    func view(_ event: StoredEvent, _ body: (borrowing Image) throws -> Void) throws {
+        defer { withExtendedLifetime(self) {} }
+        guard mayHaveWanted(event.type, event.born) else { return }
+        func give(_ image: borrowing Image) throws {
+            item = try filter?.item(of: image, born: event.born) { event.stream }
+            if filter == nil || item != nil { try body(image) }
+        }
+        guard let version, version != event.born, let viewer else {
+            return try give(Image(type: event.type, typeIndex: 0, payload: event.payload.lent, part: 0))
+        }
+        try viewer.view(event) { image in try give(image) }
+    }
+
+    /// Whether an event of a stored type can have an image that is wanted.
+    private func mayHaveWanted(_ type: String, _ born: SchemaVersion) -> Bool {
+        if let wanted { return born.rawValue == 0 || wanted.contains(TypeAtVersion(type: type, version: born)) }
+        return named?.contains(type) ?? true
     }
 
     /// Calls the body with an image if it is wanted.

@@ -50,8 +50,8 @@ struct Admission: ~Copyable {
     var last: Checkpoint { Checkpoint(epoch: moment.epoch, position: next.previous) }
 
     /// Checks the first append that has no outcome yet, and takes it in unless it is refused. An error here fails the whole commit.
-    mutating func admitNext(
-        of appends: [CommitQueue.Append], _ making: inout BlockAssembler, _ streams: inout StreamTable,
+    mutating func admit(
+        nextOf appends: [CommitQueue.Append], _ making: inout BlockAssembler, _ streams: inout StreamTable,
         _ transaction: borrowing ReadTransaction
     ) throws {
         let request = appends[outcomes.count].request

@@ -190,7 +190,7 @@ package struct CommitSession: ~Copyable {
                 break
             }
             rounds += 1
-            while admitted.outcomes.count < appends.count { try admitted.admitNext(of: appends, &making, &streams, transaction) }
+            while admitted.outcomes.count < appends.count { try admitted.admit(nextOf: appends, &making, &streams, transaction) }
         } while isJoined && rounds < Self.roundsMax && queue.takeMore(&appends, options)
         try making.finish()
         return admitted

@@ -1,3 +1,4 @@
+internal import Bytes
 package import EventLog
 package import EventModel
 package import JSONText
@@ -75,6 +76,13 @@ package final class EventViewer {
         _ body: (borrowing Image) throws -> Void
     ) throws {
         if try !viewShadow(record, reader, body) { try view(record, along: path(of: record), reader, in: order, body) }
+    }
+
+    /// Calls the body with each image of an event that has no place in the log yet, from its payload alone: nothing merges it with others,
+    /// and its stream has had no other name.
+    package func view(_ event: StoredEvent, _ body: (borrowing Image) throws -> Void) throws {
+        let source = SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent)
+        _ = try paths.interpreter.run(path(type: event.type, born: event.born), source, stream: event.stream.text, body)
     }
 
     /// Shows the event by its shadow. Returns false if no shadow is stored for the target.
