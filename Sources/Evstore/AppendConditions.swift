@@ -21,8 +21,10 @@ extension EventStore {
         if conditions.count > AppendCondition.most {
             throw .misuse("an append has at most \(AppendCondition.most) conditions over queries, and this one has \(conditions.count)")
         }
-        if log.membership != nil, try last().position < conditions.compactMap(\.after?.position).max() ?? .start {
-            _ = await tookInFrames()
+        if log.membership != nil {
+            let end = try last()
+            let isBehind = conditions.contains { ($0.after?.epoch ?? end.epoch, $0.after?.position ?? .start) > (end.epoch, end.position) }
+            if isBehind { _ = await tookInFrames() }
         }
         for condition in conditions {
             try condition.failIfMatches.check()
@@ -48,8 +50,8 @@ extension EventStore {
         if let schema = condition.schema, schema != evolution.history.digest(of: version) { throw .conditionOutdated(version) }
         if let after = condition.after {
             try requireValid(after)
-            if after.position > evolution.last.position {
-                throw .misuse("a condition is after position \(after.position), and the log ends at \(evolution.last.position)")
+            if after.epoch > evolution.last.epoch || after.position > evolution.last.position {
+                throw .misuse("a condition is after the place \(after), and the log ends at \(evolution.last)")
             }
         }
         return try JudgedCondition(condition, self, evolution.history, at: version)
@@ -191,7 +193,7 @@ private final class AppendConditions: ConditionJudge, @unchecked Sendable {
     }
 
     func judge(_ events: [StoredEvent], from first: Position) throws -> Bool {
-        if !seesEventsAlone || events.contains(where: { $0.born.rawValue == 0 }) { return false }
+        if !seesEventsAlone || events.contains(where: { $0.born.rawValue == 0 || !$0.shadow.isEmpty }) { return false }
         for judged in conditions {
             judged.begin()
             var position = first

@@ -69,9 +69,11 @@ extension EventStore {
                 throw error
             }
             let resolved = checked.resolved
+            // A repeated append has no need of its conditions: what it has added may match them.
+            if !queries.isEmpty, let receipt = try repeated(events, sameID) { return receipt }
             let judge: (any ConditionJudge)?
             do throws(EvstoreError) { judge = try await self.judge(queries, attempt: attempt) } catch {
-                // A repeated append gets its first receipt: what it has added matches its own condition.
+                // It may have been made meanwhile.
                 if let receipt = try repeated(events, sameID) { return receipt }
                 throw error
             }

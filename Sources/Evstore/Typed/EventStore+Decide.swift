@@ -162,7 +162,8 @@ extension EvstoreError {
     fileprivate func isConflict(ofCommand id: EventID?) -> Bool {
         switch self {
         case .conditionFailed, .conditionOutdated, .epochChanged: true
-        case .idReused(let reused, _, _): reused == id
+        // Without a position, the body has used the id twice.
+        case .idReused(let reused, let position, _): reused == id && position != nil
         default: false
         }
     }

@@ -54,7 +54,8 @@ struct ReadCommand: Command {
         // The index of tags is brought to the log's end, as `query` does with a read model.
         let usesIndex = name == nil && query?.alwaysNamesTags == true
         try await session.withStore(usesIndex ? .writingIfAllowed : .reading) { store in
-            let version = try store.version(ifNamed: at)
+            // Order: found once, so that a condition is of the version that is shown, whatever is flipped meanwhile.
+            let version = try store.version(ifNamed: at) ?? (self.condition == nil ? nil : store.workingVersion)
             if usesIndex { try await store.bringUpTagIndex(for: query, at: version ?? store.workingVersion) }
             // Order: made before anything is read.
             let condition = try self.condition.map { try ($0, store.presentCondition(on: query ?? .all, at: version)) }
