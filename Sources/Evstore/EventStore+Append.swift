@@ -31,7 +31,8 @@ extension EventStore {
     ///
     /// A condition over a query (`unless`) is judged twice: by the calling thread up to the end that it sees, and in the turn for what came
     /// since, with the events that other appends of the same commit add. So the log has no event, at the append's own place, that the
-    /// condition excludes. First ids are judged, then conditions on streams, then those over queries, each in their order.
+    /// condition excludes. A repeated append gets its receipt, whatever its conditions say. Where several of them fail, it is open which one
+    /// is told.
     ///
     /// - Throws: `EvstoreError`: for the events invalidEvent, invalidJSON, unknownType, streamMismatch, versionNotAllowed, noImage,
     ///   eventTooLarge, programNeeded; for the append expectationFailed, conditionFailed, conditionOutdated, epochChanged
