@@ -24,7 +24,7 @@ public struct AppendCondition: Hashable, Sendable {
     }
 
     /// Where no event may match, for the text of an error.
-    var `where`: String { after.map { " behind position \($0.position)" } ?? "" }
+    var placeText: String { after.map { " behind position \($0.position)" } ?? "" }
 }
 
 /// As JSON, `{"failIfMatches": [{"types": […], "tags": […]}], "after": "1:42", "version": 5, "schema": "…"}`; `"failIfMatches": "all"` is

@@ -125,7 +125,7 @@ extension EvstoreError {
         case .conditionFailed(let condition, let item, let position):
             .init(
                 "conditionFailed",
-                "the event at position \(position) matches what the condition excludes\(condition.where): \(condition.failIfMatches.words(ofItem: item))",
+                "the event at position \(position) matches what the condition excludes\(condition.placeText): \(condition.failIfMatches.words(ofItem: item))",
                 fix: "read what the decision depends on again, and decide anew", place: .init(position: position))
         case .conditionOutdated(let version):
             .init(

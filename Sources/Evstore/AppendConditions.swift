@@ -7,8 +7,8 @@ internal import Projections
 internal import SchemaEvolution
 
 extension EventStore {
-    /// Judges conditions over queries by the events that the log has now, and prepares what the writer's turn needs to judge those that come
-    /// since.
+    /// Judges conditions over queries by the events that the log has now, and prepares what the writer's turn needs to judge those that
+    /// come since.
     ///
     /// Few events behind a condition's place are looked at one by one. Many are found by the version's index of tags, which is brought to
     /// the log's end first.

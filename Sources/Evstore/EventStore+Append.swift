@@ -37,8 +37,8 @@ extension EventStore {
     /// - Throws: `EvstoreError`: for the events invalidEvent, invalidJSON, unknownType, streamMismatch, versionNotAllowed, noImage,
     ///   eventTooLarge, programNeeded; for the append expectationFailed, conditionFailed, conditionOutdated, epochChanged
     ///   (`StreamCondition.asOf`, `AppendCondition.after`), idReused, appendTooLarge; misuse where it is empty, and where a condition is
-    ///   after a place that the log has not reached; also deadlinePassed, interrupted, diskFull. After each of these nothing was appended; after
-    ///   `commitOutcomeUnknown` the outcome is not known yet.
+    ///   after a place that the log has not reached; also deadlinePassed, interrupted, diskFull. After each of these nothing was appended;
+    ///   after `commitOutcomeUnknown` the outcome is not known yet.
     @discardableResult
     public func append(
         _ events: [NewEvent], conditions: [StreamCondition] = [], unless queries: [AppendCondition] = [], sameID: SameID = .mustMatch

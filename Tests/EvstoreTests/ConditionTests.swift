@@ -155,6 +155,33 @@ struct ConditionTests {
 
     @Test("where a step merges events of an append, conditions go by the merged one, and each value is taken once, however many want it")
     func merged() async throws {
+        let temporary = try await Self.mergingStore()
+        let stores = [temporary.store, try await temporary.open()]
+        let made = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 0 ..< 24 {
+                group.addTask {
+                    let key = number % 6
+                    let events = try Self.pair(key)
+                    let taken = AppendCondition(failIfMatches: .tags("\(key)/\(key)/\(key)"), version: 2)
+                    do throws(EvstoreError) { try await stores[number % 2].append(events, unless: [taken]) } catch {
+                        guard error.code == "conditionFailed" else { throw error }
+                        return false
+                    }
+                    return true
+                }
+            }
+            return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(made == 6)
+        #expect(try await Set(temporary.store.read(matching: .type("C")).events.map(\.payload)).count == 6)
+    }
+
+    /// A pair of events that v2 shows as one.
+    private static func pair(_ key: Int) throws -> [NewEvent] {
+        try [("A", "x"), ("B", "y")].map { type, member in try .event("s", type, #"{"k":\#(key),"\#(member)":\#(key)}"#, at: 1) }
+    }
+
+    private static func mergingStore() async throws -> TemporaryStore {
         let (types, shapes) = (["A", "B"], ["x", "y"])
         let below = zip(types, shapes).map { type, member in
             "\(type): {required: [k, \(member)], properties: {k: {type: integer}, \(member): {type: integer}}}"
@@ -170,26 +197,7 @@ struct ConditionTests {
             """)
         let temporary = try await TemporaryStore.make(try files.load(), at: 1)
         _ = try await temporary.store.migrate(to: 2, options: MigrationOptions(yes: true))
-        let stores = [temporary.store, try await temporary.open()]
-        let made = try await withThrowingTaskGroup(of: Bool.self) { group in
-            for number in 0 ..< 24 {
-                group.addTask {
-                    let key = number % 6
-                    let events = try zip(types, shapes).map { type, member in
-                        try NewEvent.event("s", type, #"{"k":\#(key),"\#(member)":\#(key)}"#, at: 1)
-                    }
-                    let taken = AppendCondition(failIfMatches: .tags("\(key)/\(key)/\(key)"), version: 2)
-                    do throws(EvstoreError) { try await stores[number % 2].append(events, unless: [taken]) } catch {
-                        guard error.code == "conditionFailed" else { throw error }
-                        return false
-                    }
-                    return true
-                }
-            }
-            return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
-        }
-        #expect(made == 6)
-        #expect(try await Set(temporary.store.read(matching: .type("C")).events.map(\.payload)).count == 6)
+        return temporary
     }
 
     private static var courses: SchemaFiles {

@@ -50,21 +50,34 @@ struct Admission: ~Copyable {
     var last: Checkpoint { Checkpoint(epoch: moment.epoch, position: next.previous) }
 
     /// Checks the first append that has no outcome yet, and takes it in unless it is refused. An error here fails the whole commit.
+    /// - Returns: false where the commit has to end before this append, which is judged by what the commit adds to the log.
     mutating func admit(
         nextOf appends: [CommitQueue.Append], _ making: inout BlockAssembler, _ streams: inout StreamTable,
         _ transaction: borrowing ReadTransaction
-    ) throws {
+    ) throws -> Bool {
         let request = appends[outcomes.count].request
-        let refused: AppendOutcome?
+        var refused: AppendOutcome?
         do {
-            refused = try check(request, &streams, transaction) ?? (holds(request.judge, behind: appends) ? nil : .revalidate)
+            refused = try check(request, &streams, transaction)
+            if refused == nil, let judge = request.judge {
+                switch try verdict(of: judge, behind: appends) {
+                case .holds: break
+                case .tooMuch: refused = .revalidate
+                case .needsLog: return false
+                }
+            }
         } catch let error as EvstoreError {
-            return outcomes.append(.failure(error))
+            outcomes.append(.failure(error))
+            return true
         }
-        if let refused { return outcomes.append(.success(refused)) }
+        if let refused {
+            outcomes.append(.success(refused))
+            return true
+        }
         let receipt = try takeIn(request, &making, &streams, transaction)
         for row in request.rows { try add(row, last: receipt.position, transaction) }
         outcomes.append(.success(.appended(receipt)))
+        return true
     }
 
     /// Refuses appends without a check.
@@ -72,8 +85,8 @@ struct Admission: ~Copyable {
         outcomes += appends.map { _ in .failure(error) }
     }
 
-    /// Checks an append against the log and everything admitted before it, first ids, then conditions on streams. Returns its outcome if it is not to
-    /// be admitted, else nil.
+    /// Checks an append against the log and everything admitted before it, first ids, then conditions on streams. Returns its outcome if it
+    /// is not to be admitted, else nil.
     private mutating func check(
         _ request: AppendRequest, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> AppendOutcome? {
@@ -142,22 +155,28 @@ struct Admission: ~Copyable {
         if !holds { throw EvstoreError.expectationFailed(stream: condition.stream, expected: condition.expectation, actual: actual) }
     }
 
+    private enum Verdict {
+        case holds
+        /// It would take too long for the turn, or a cut has come meanwhile.
+        case tooMuch
+        /// The log has to have the appends that were admitted before.
+        case needsLog
+    }
+
     /// Judges what came since an append's conditions over queries were judged: the log's last events, and the appends that were admitted
     /// before this one.
-    /// - Returns: false where that would take too long for the turn, and where a cut has come meanwhile.
     /// - Throws: `EvstoreError.conditionFailed`.
-    private func holds(_ judge: (any ConditionJudge)?, behind appends: [CommitQueue.Append]) throws -> Bool {
-        guard let judge else { return true }
+    private func verdict(of judge: any ConditionJudge, behind appends: [CommitQueue.Append]) throws -> Verdict {
         let seen = judge.through
-        guard seen.epoch == moment.epoch, next.previous.events(after: seen.position) <= judge.eventsInTurnMax else { return false }
+        guard seen.epoch == moment.epoch, next.previous.events(after: seen.position) <= judge.eventsInTurnMax else { return .tooMuch }
         if moment.last > seen.position {
             try judge.judge(in: LogReader(transaction: access.environment.beginRead(), access: access, moment: moment))
         }
         for (append, outcome) in zip(appends, outcomes) {
             guard case .success(.appended(let receipt)) = outcome else { continue }
-            if try !judge.judge(append.request.events, from: Position(receipt.positions.lowerBound)) { return false }
+            if try !judge.judge(append.request.events, from: Position(receipt.positions.lowerBound)) { return .needsLog }
         }
-        return true
+        return .holds
     }
 
     /// The index of a stream's entry, whose head includes everything admitted so far.

@@ -80,7 +80,7 @@ package enum AppendOutcome: Hashable, Sendable {
 }
 
 /// Conditions over queries, which the caller's thread has judged up to a place in the log. The thread whose turn it is judges what came
-/// since, before the append is admitted: each event is judged once, by one thread at a time.
+/// since, before the append is admitted. One thread uses it at a time.
 package protocol ConditionJudge: AnyObject, Sendable {
     /// The place up to which the log was judged.
     var through: Checkpoint { get }
@@ -93,7 +93,7 @@ package protocol ConditionJudge: AnyObject, Sendable {
 
     /// Judges an append that comes before this one in the commit.
     /// - Parameter first: the position of its first event.
-    /// - Returns: false where that takes a log that has it.
+    /// - Returns: false where that takes a log that has them: the append is judged again in the next commit.
     func judge(_ events: [StoredEvent], from first: Position) throws -> Bool
 }
 

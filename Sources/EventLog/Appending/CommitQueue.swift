@@ -197,7 +197,7 @@ final class CommitQueue: Sendable {
     /// Adds appends that have come since, as many as still fit into the commit; false where there are none.
     func takeMore(_ appends: inout [Append], _ options: Options) -> Bool { state.withLock { $0.take(&appends, options) } }
 
-    /// Puts work that needs the cluster log back to the front.
+    /// Puts work back to the front that needs the cluster log, or the commit that is being made.
     func putBack(_ batch: Batch) {
         state.withLock { state in
             let works = if case .update(let update) = batch { [Work.update(Update(ofCluster: update))] } else { batch.works }

@@ -183,15 +183,21 @@ package struct CommitSession: ~Copyable {
         var admitted = try Admission(moment, access, transaction, time: now)
         making.begin(moment.epoch, first: moment.last.next, link: link, time: now)
         try access.keys?.subjects.begin(noted: StateRows.slots(transaction, access.tables))
-        var rounds = 0
+        var (rounds, isOpen) = (0, isJoined)
         repeat {
             do { try space.check(appends) } catch  where !admitted.outcomes.isEmpty {
                 admitted.refuse(appends[admitted.outcomes.count...], error)
                 break
             }
             rounds += 1
-            while admitted.outcomes.count < appends.count { try admitted.admit(nextOf: appends, &making, &streams, transaction) }
-        } while isJoined && rounds < Self.roundsMax && queue.takeMore(&appends, options)
+            while admitted.outcomes.count < appends.count {
+                if try admitted.admit(nextOf: appends, &making, &streams, transaction) { continue }
+                let rest = appends[admitted.outcomes.count...]
+                queue.putBack(.appends(Array(rest)))
+                appends.removeSubrange(rest.indices)
+                isOpen = false
+            }
+        } while isOpen && rounds < Self.roundsMax && queue.takeMore(&appends, options)
         try making.finish()
         return admitted
     }
